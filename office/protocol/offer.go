@@ -1,0 +1,274 @@
+package protocol
+
+// This file holds the offer: a work item, and all that the office hands over
+// with it. wake.go has the largest part of the context.
+
+// Trigger is what made a work item start.
+type Trigger string
+
+// The triggers.
+const (
+	TriggerHuman      Trigger = "human"
+	TriggerAgent      Trigger = "agent"
+	TriggerAutomation Trigger = "automation"
+	TriggerSchedule   Trigger = "schedule"
+)
+
+func (Trigger) values() []string {
+	return []string{string(TriggerHuman), string(TriggerAgent), string(TriggerAutomation), string(TriggerSchedule)}
+}
+
+// AboutState tells whether earlier work still runs.
+type AboutState string
+
+// The states of earlier work.
+const (
+	// AboutRunning is not finished.
+	AboutRunning AboutState = "running"
+	// AboutFinished was handed back, is done or was canceled.
+	AboutFinished AboutState = "finished"
+)
+
+func (AboutState) values() []string { return []string{string(AboutRunning), string(AboutFinished)} }
+
+// PullState is where a pull request stands.
+type PullState string
+
+// The states of a pull request.
+const (
+	PullOpen   PullState = "open"
+	PullClosed PullState = "closed"
+	PullMerged PullState = "merged"
+)
+
+func (PullState) values() []string {
+	return []string{string(PullOpen), string(PullClosed), string(PullMerged)}
+}
+
+// FeedbackKind is where a piece of feedback was given.
+type FeedbackKind string
+
+// The kinds of feedback.
+const (
+	// FeedbackReview is a review of a pull request, with its summary.
+	FeedbackReview FeedbackKind = "review"
+	// FeedbackComment is in the conversation of a pull request.
+	FeedbackComment FeedbackKind = "comment"
+	// FeedbackInlineComment is on a line of a diff.
+	FeedbackInlineComment FeedbackKind = "inline_comment"
+	// FeedbackChat is a chat message of a trusted human.
+	FeedbackChat FeedbackKind = "chat"
+	// FeedbackTicketComment is on a ticket.
+	FeedbackTicketComment FeedbackKind = "ticket_comment"
+	// FeedbackDocComment is on a document of the knowledge base.
+	FeedbackDocComment FeedbackKind = "doc_comment"
+	// FeedbackBlocked is the summary of an agent that handed back as blocked.
+	FeedbackBlocked FeedbackKind = "blocked"
+	// FeedbackCIFailure lists checks that fail.
+	FeedbackCIFailure FeedbackKind = "ci_failure"
+)
+
+func (FeedbackKind) values() []string {
+	return []string{
+		string(FeedbackReview), string(FeedbackComment), string(FeedbackInlineComment),
+		string(FeedbackChat), string(FeedbackTicketComment), string(FeedbackDocComment),
+		string(FeedbackBlocked), string(FeedbackCIFailure),
+	}
+}
+
+// ConversationKind is what an entry of a pull request's conversation is.
+type ConversationKind string
+
+// The kinds of entries.
+const (
+	ConversationComment ConversationKind = "comment"
+	ConversationReview  ConversationKind = "review"
+)
+
+func (ConversationKind) values() []string {
+	return []string{string(ConversationComment), string(ConversationReview)}
+}
+
+// Offer hands the agent a work item to take. Sent by the office, and sent again
+// after a reconnect until it is accepted or declined, so an agent must expect
+// the same id twice. It takes no direct answer; Accept or Decline follows.
+type Offer struct {
+	WorkItem WorkItem `json:"workItem"`
+	Context  Context  `json:"context"`
+	// SessionID is the runtime's session of an earlier round, to be resumed.
+	SessionID string `json:"sessionId,omitzero"`
+	// Interrupted is true when the agent's shutdown cut the last round short.
+	Interrupted *bool `json:"interrupted,omitzero"`
+}
+
+// WorkItem is the piece of work itself. What it asks in detail is the first
+// entry of Context.Journal.
+type WorkItem struct {
+	ID string `json:"id"`
+	// Kind is what sort of work it is, such as a ticket or a question.
+	Kind  string `json:"kind"`
+	Title string `json:"title"`
+	// Priority orders the queue; the lower runs first.
+	Priority float64 `json:"priority"`
+	Trigger  Trigger `json:"trigger"`
+	// ParentID is the item a question was asked from.
+	ParentID string `json:"parentId,omitzero"`
+	// Subject is the one thing the item is about, if there is one.
+	Subject *SubjectRef `json:"subject,omitzero"`
+	// Origin is the chat message that asked for it, if one did.
+	Origin *Origin `json:"origin,omitzero"`
+}
+
+// SubjectRef points at a ticket, a pull request or the like.
+type SubjectRef struct {
+	Type string `json:"type"`
+	Ref  string `json:"ref"`
+}
+
+// Origin is the place in chat a request came from.
+type Origin struct {
+	Channel string `json:"channel"`
+	// Thread is where answers go.
+	Thread    string    `json:"thread"`
+	Requester Requester `json:"requester"`
+	// Direct is true in a direct message.
+	Direct bool `json:"direct"`
+	// Participant is true when the requester wrote in the thread before, and so
+	// gets the chat's own notices about it.
+	Participant bool `json:"participant"`
+	// Files came with the message that started it.
+	Files []File `json:"files,omitzero"`
+	// About is the earlier work whose thread the message replied in.
+	About *About `json:"about,omitzero"`
+}
+
+// Requester is a human in chat.
+type Requester struct {
+	// ID is the one the chat system uses.
+	ID   string `json:"id"`
+	Name string `json:"name,omitzero"`
+}
+
+// File describes a file shared in chat. The office never has its bytes. All of
+// it is what the sender chose, and no instruction.
+type File struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	MIMEType string `json:"mimetype"`
+	// Size is in bytes.
+	Size int64 `json:"size"`
+	// URL is for the agent's chat adapter alone; it is passed on unread.
+	URL string `json:"url"`
+}
+
+// About is the earlier work that a new request belongs with.
+type About struct {
+	ID    string     `json:"id"`
+	Title string     `json:"title"`
+	State AboutState `json:"state"`
+}
+
+// Context is all an agent needs to start a round.
+type Context struct {
+	// Journal begins with what is asked, and goes on with what the earlier
+	// rounds wrote down.
+	Journal []JournalEntry `json:"journal"`
+	// Subjects are what and who is concerned.
+	Subjects []Subject `json:"subjects"`
+	// Links are further pages to look at.
+	Links []Link `json:"links"`
+	// Feedback, oldest first, is what a review round has to answer. What comes
+	// while the round runs waits for the next.
+	Feedback []Feedback `json:"feedback,omitzero"`
+	// Conversation, oldest first, is the few entries before the first feedback,
+	// so that a short remark can be understood.
+	Conversation []ConversationEntry `json:"conversation,omitzero"`
+	// Wake is the state of the work around the item.
+	Wake *Wake `json:"wake,omitzero"`
+}
+
+// JournalEntry is one entry of an item's journal.
+type JournalEntry struct {
+	// At is a timestamp.
+	At string `json:"at" wire:"time"`
+	// Author is a handle, or a human's name.
+	Author string `json:"author"`
+	Text   string `json:"text"`
+}
+
+// Subject is a ticket, a pull request or a person that an item concerns. The
+// fields from HeadRef on are for pull requests only.
+type Subject struct {
+	Type string `json:"type"`
+	// Ref names it in the system it lives in.
+	Ref   string `json:"ref"`
+	Title string `json:"title,omitzero"`
+	URL   string `json:"url,omitzero"`
+	// HeadRef is the branch the pull request brings.
+	HeadRef string `json:"headRef,omitzero"`
+	// BaseRef is the branch it goes into.
+	BaseRef string    `json:"baseRef,omitzero"`
+	State   PullState `json:"state,omitzero"`
+	Draft   *bool     `json:"draft,omitzero"`
+	// Own is true when the person who gets the offer opened it.
+	Own *bool `json:"own,omitzero"`
+}
+
+// Link is a page.
+type Link struct {
+	// URL is absolute.
+	URL   string `json:"url" wire:"url"`
+	Title string `json:"title,omitzero"`
+}
+
+// Feedback is one thing someone said about the work. Its texts are that
+// person's words.
+type Feedback struct {
+	// Actor is who said it: a login, or the agent of a blocked hand-back.
+	Actor string       `json:"actor"`
+	Kind  FeedbackKind `json:"kind"`
+	// State, of a review, is the verdict: approved, changes_requested or
+	// commented.
+	State string `json:"state,omitzero"`
+	URL   string `json:"url,omitzero"`
+	// CommentID names the comment in the system that Kind implies.
+	CommentID string `json:"commentId,omitzero"`
+	// DocID and AnchorText place a comment on a document: which document, and
+	// the words in it that are marked.
+	DocID      string `json:"docId,omitzero"`
+	AnchorText string `json:"anchorText,omitzero"`
+	// At is the host's timestamp.
+	At   string `json:"at,omitzero" wire:"time"`
+	Body string `json:"body"`
+	// Comments, oldest first, are the inline comments of a review.
+	Comments []InlineComment `json:"comments,omitzero"`
+}
+
+// InlineComment is a comment on a line of a diff.
+type InlineComment struct {
+	ID string `json:"id"`
+	// Path is the file in the repository.
+	Path string `json:"path"`
+	Line *int   `json:"line,omitzero"`
+	Body string `json:"body"`
+	URL  string `json:"url,omitzero"`
+	// ThreadID is the thread to reply in and to resolve.
+	ThreadID string `json:"threadId,omitzero"`
+}
+
+// ConversationEntry is an earlier entry of a pull request's conversation,
+// shortened.
+type ConversationEntry struct {
+	Kind ConversationKind `json:"kind"`
+	// Author is a login.
+	Author string `json:"author"`
+	// At is the host's timestamp.
+	At string `json:"at" wire:"time"`
+	// State is as in Feedback.
+	State string `json:"state,omitzero"`
+	URL   string `json:"url,omitzero"`
+	Body  string `json:"body"`
+}
+
+// Type returns TypeOffer.
+func (Offer) Type() Type { return TypeOffer }
