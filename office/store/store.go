@@ -1,0 +1,128 @@
+// Package store is the interface of the office's memory: everything that happened, durable before it is acknowledged.
+//
+// One store belongs to one office at a time. All changes go through Update, whose functions run one after another; an
+// Update that returned nil is on disk. Backends live in folders below and pass the one suite in storetest.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bullpen-dev/bullpen/office/model"
+	"github.com/bullpen-dev/bullpen/office/protocol"
+)
+
+// ErrNotFound says that the store has no such thing. Test for it with errors.Is.
+var ErrNotFound = errors.New("not in the store")
+
+// ErrClosed is what a transaction gets that did not begin before the store was closed.
+var ErrClosed = errors.New("the store is closed")
+
+// Store is durable memory with one writer and many readers.
+type Store interface {
+	// ID identifies this store's life: a new or another store has another one.
+	ID() string
+	// Update runs fn in a transaction. When it returns nil, what fn did is durable; when it returns an error (of fn, of the
+	// commit, or of ctx before fn began), nothing of it happened. fn may run beside others in one group commit, each of
+	// which sees the effects of those before it; it must not keep tx.
+	Update(ctx context.Context, fn func(tx Tx) error) error
+	// View runs fn on a consistent snapshot of what is committed.
+	View(ctx context.Context, fn func(r Reader) error) error
+	// Healthy is nil while the last commit succeeded, else why it did not.
+	Healthy() error
+	// Close ends the store after what is running; it releases it for another office.
+	Close() error
+}
+
+// Reader reads the store. Every method that names one thing returns ErrNotFound where there is none.
+type Reader interface {
+	// Revision is the number of the last change to an item; it only grows.
+	Revision() (int64, error)
+
+	Team(key model.TeamKey) (model.Team, error)
+	Teams() ([]model.Team, error)
+
+	Person(uid string) (model.Person, error)
+	PersonByKey(key model.PersonKey) (model.Person, error)
+	// People lists a team's people, by handle.
+	People(team model.TeamKey) ([]model.Person, error)
+	// AllPeople lists everybody, by team and handle.
+	AllPeople() ([]model.Person, error)
+
+	Item(id string) (model.Item, error)
+	// ItemByName finds the live item of that name; a Gone one is not found.
+	ItemByName(namespace, name string) (model.Item, error)
+	// Current gives the item that the person has an offer of or runs (Round != nil), at most one by construction.
+	Current(key model.PersonKey) (model.Item, error)
+	// LatestByName finds the live item of that name, else the one of that name that was gone last.
+	LatestByName(namespace, name string) (model.Item, error)
+	// Candidates gives the queued items without a round which this person may be offered at now: its own (assigned to it, or
+	// asked of it), and those of its role (if that is not empty) that nobody has. Left out are items with a NotBefore
+	// after now, and items with a hold, except the hold model.ReasonBudgetExhausted. In the order in which they run: front
+	// first, then priority, then age, then id. next is the earliest NotBefore after now among those left out; zero is none.
+	Candidates(key model.PersonKey, role string, now time.Time, limit int) (items []model.Item, next time.Time, err error)
+	// ItemsOf lists the items that are assigned to or asked of the person, without done and canceled ones unless all is
+	// true, in the order in which they run; at most limit.
+	ItemsOf(key model.PersonKey, all bool, limit int) ([]model.Item, error)
+	// Queued counts the queued items assigned to or asked of the person.
+	Queued(key model.PersonKey) (int, error)
+	// Unfinished lists ids of a team's items that are neither done nor canceled nor gone.
+	Unfinished(team model.TeamKey) ([]string, error)
+	// CountItems counts a team's items by state, without gone ones.
+	CountItems(team model.TeamKey) (map[protocol.WorkItemState]int, error)
+	// LiveItems lists the ids of all items that are not gone.
+	LiveItems() ([]string, error)
+	// Dependents lists ids of unfinished items of the namespace that depend on the item of that name.
+	Dependents(namespace, name string) ([]string, error)
+	// Tombstone finds the id of the last Gone item with that name and spec hash whose TTL removed it.
+	Tombstone(namespace, name, hash string) (string, error)
+
+	// Rounds lists an item's rounds, oldest first.
+	Rounds(itemID string) ([]model.Round, error)
+	// Journal lists an item's journal, oldest first.
+	Journal(itemID string) ([]model.JournalEntry, error)
+
+	// SessionTotals gives the last running totals of one session and model of an item; zero where none were reported.
+	SessionTotals(itemID, session, modelID string) (model.Usage, error)
+	// ItemModels adds an item's ledger up by model, largest token count first.
+	ItemModels(itemID string) ([]model.ModelUsage, error)
+	// PersonUsage and TeamUsage add the ledger up.
+	PersonUsage(key model.PersonKey) (model.Usage, error)
+	TeamUsage(key model.TeamKey) (model.Usage, error)
+	// RunningRounds counts the items of the team, and of them those of the person, that have a round.
+	RunningRounds(key model.PersonKey) (team, person int, err error)
+
+	// Windows gives the last usage report of a subscription.
+	Windows(team model.TeamKey, subscription string) (model.Windows, error)
+	// Doctor gives a person's last report.
+	Doctor(personUID string) (model.Doctor, error)
+}
+
+// Tx reads and writes. Writes are seen by later reads of the same transaction.
+type Tx interface {
+	Reader
+
+	PutTeam(model.Team) error
+	DeleteTeam(model.TeamKey) error
+	PutPerson(model.Person) error
+	DeletePerson(uid string) error
+
+	// PutItem stores the item under a new revision, which it sets in the item.
+	PutItem(*model.Item) error
+	// Bury marks a finished item gone and leaves a tombstone of its name and spec hash.
+	Bury(id string) error
+
+	// PutRound stores a round by item and number. It refuses a second open round (EndedAt zero) of one item.
+	PutRound(model.Round) error
+	AppendJournal(model.JournalEntry) error
+
+	// AddUsage adds an entry to the ledger and remembers totals as the last ones of its item, session and model.
+	AddUsage(entry model.LedgerEntry, totals model.Usage, at time.Time) error
+	PutWindows(model.Windows) error
+	PutDoctor(personUID string, d model.Doctor) error
+
+	// FirstTime says whether the key was never given before for this item, and remembers it: how repeats of a message are
+	// recognised, durably.
+	FirstTime(itemID string, key [32]byte, at time.Time) (bool, error)
+}
