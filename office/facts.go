@@ -1,0 +1,320 @@
+package office
+
+// This file takes the facts that controllers tell. Each method is idempotent and costs no write where nothing changed.
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/bullpen-dev/bullpen/office/dispatch"
+	"github.com/bullpen-dev/bullpen/office/model"
+	"github.com/bullpen-dev/bullpen/office/protocol"
+	"github.com/bullpen-dev/bullpen/office/store"
+)
+
+// SyncTeam takes the team as declared.
+func (o *Office) SyncTeam(ctx context.Context, team model.Team) error {
+	old, err := view(ctx, o.store, func(r store.Reader) (model.Team, error) { return r.Team(team.Key) })
+	if err != nil || (old != nil && reflect.DeepEqual(*old, team)) {
+		return err
+	}
+	err = o.change(ctx, func(w *work) error {
+		if err := w.tx.PutTeam(team); err != nil {
+			return err
+		}
+		w.showTeam(team.Key)
+		return w.teamChanged(team.Key)
+	})
+	if err == nil {
+		o.configChanged(team.Key)
+	}
+	return err
+}
+
+// ForgetTeam takes that the team is gone: its people get no offers.
+func (o *Office) ForgetTeam(ctx context.Context, key model.TeamKey) error {
+	err := o.change(ctx, func(w *work) error {
+		if err := w.tx.DeleteTeam(key); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		return w.teamChanged(key)
+	})
+	if err == nil {
+		o.configs.invalidate(key)
+	}
+	return err
+}
+
+// teamChanged looks again at everything of a team.
+func (w *work) teamChanged(key model.TeamKey) error {
+	ids, err := w.tx.Unfinished(key)
+	if err != nil {
+		return err
+	}
+	if err := w.rehold(ids); err != nil {
+		return err
+	}
+	people, err := w.tx.People(key)
+	for _, p := range people {
+		w.touchPerson(p.Key)
+	}
+	return err
+}
+
+// configChanged has agents hear of a changed team config, once it has settled.
+func (o *Office) configChanged(key model.TeamKey) {
+	o.configs.invalidate(key)
+	o.stale.AddAfter(key, o.opts.ConfigSettle)
+}
+
+// SyncPerson takes the person as declared, with its token's hash and its pod's incarnation.
+func (o *Office) SyncPerson(ctx context.Context, person model.Person) error {
+	old, err := view(ctx, o.store, func(r store.Reader) (model.Person, error) { return r.Person(person.UID) })
+	if err != nil || (old != nil && reflect.DeepEqual(*old, person)) {
+		return err
+	}
+	err = o.change(ctx, func(w *work) error {
+		if err := w.tx.PutPerson(person); err != nil {
+			return err
+		}
+		w.touchPerson(person.Key)
+		if old != nil && old.Role == person.Role {
+			return nil
+		}
+		return w.teamChanged(person.Key.Team) // items may wait for this handle or role
+	})
+	if err != nil {
+		return err
+	}
+	if old == nil || !sameInConfig(*old, person) {
+		o.configChanged(person.Key.Team)
+	}
+	if old != nil && old.TokenHash != person.TokenHash {
+		o.log.Info("A person's token changed; its next connection needs the new one", "person", person.Key.String())
+	}
+	return nil
+}
+
+// sameInConfig says whether the team config shows both alike.
+func sameInConfig(a, b model.Person) bool {
+	for _, p := range []*model.Person{&a, &b} {
+		p.Suspended, p.Draining, p.TokenHash, p.Subscription = false, false, [32]byte{}, ""
+		p.Incarnation, p.IncarnationAt = "", p.CreatedAt
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// ForgetPerson takes that the person is gone: its round is interrupted, its items wait for a person of that handle.
+func (o *Office) ForgetPerson(ctx context.Context, uid string) error {
+	var gone *model.Person
+	err := o.change(ctx, func(w *work) error {
+		var err error
+		if gone, err = found(w.tx.Person(uid)); err != nil || gone == nil {
+			return err
+		}
+		current, err := found(w.tx.Current(gone.Key))
+		if err != nil {
+			return err
+		}
+		if err := w.tx.DeletePerson(uid); err != nil {
+			return err
+		}
+		if current != nil {
+			if err := w.apply(current.State, dispatch.PersonGone(*current, w.now)); err != nil {
+				return err
+			}
+		}
+		return w.teamChanged(gone.Key.Team)
+	})
+	if err != nil || gone == nil {
+		return err
+	}
+	o.presence.forget(gone.Key)
+	if p, ok := o.hub.Get(gone.Key); ok {
+		p.conn.Close(protocol.CloseAuthFailed, "the person was deleted")
+	}
+	o.configChanged(gone.Key.Team)
+	return nil
+}
+
+// SyncItem takes the item as declared and as its status recorded it, and gives what there is to show.
+func (o *Office) SyncItem(ctx context.Context, facts model.ItemFacts) (model.ItemView, error) {
+	old, err := view(ctx, o.store, func(r store.Reader) (model.Item, error) { return r.Item(facts.ID) })
+	if err != nil {
+		return model.ItemView{}, err
+	}
+	if old == nil || dispatch.Reconcile(old, nil, facts, o.store.ID(), o.now()).Changed {
+		if err := o.change(ctx, func(w *work) error { return w.syncItem(facts) }); err != nil {
+			return model.ItemView{}, err
+		}
+	}
+	return o.itemView(ctx, facts.ID)
+}
+
+func (w *work) syncItem(facts model.ItemFacts) error {
+	existing, err := found(w.tx.Item(facts.ID))
+	if err != nil {
+		return err
+	}
+	if facts.Spec.Parent != "" && facts.Spec.ParentID == "" {
+		parent, err := found(w.tx.LatestByName(facts.Namespace, facts.Spec.Parent))
+		if err != nil {
+			return err
+		}
+		if parent != nil {
+			facts.Spec.ParentID = parent.ID
+		}
+	}
+	var tombstone *model.Item
+	if existing == nil {
+		id, err := found(w.tx.Tombstone(facts.Namespace, facts.Name, facts.Spec.Hash))
+		if err != nil {
+			return err
+		}
+		if id != nil {
+			if tombstone, err = found(w.tx.Item(*id)); err != nil {
+				return err
+			}
+		}
+	}
+	rec := dispatch.Reconcile(existing, tombstone, facts, w.o.store.ID(), w.now)
+	if !rec.Changed {
+		return nil
+	}
+	if rec.Restored {
+		if err := w.restoreUsage(rec.Item, facts.Recorded); err != nil {
+			return err
+		}
+	}
+	if existing != nil && existing.Round.Accepted() && rec.Ended != nil {
+		w.endRun(*existing, "the work item was canceled")
+	}
+	before := protocol.WorkItemState("")
+	if existing != nil {
+		before = existing.State
+	}
+	if err := w.apply(before, rec.Outcome); err != nil {
+		return err
+	}
+	return w.rehold([]string{facts.ID})
+}
+
+// endRun has the agent that runs the item end it: its connection is dropped, and its next welcome does not list the item.
+func (w *work) endRun(it model.Item, reason string) {
+	if p, ok := w.o.hub.Get(model.PersonKey{Team: it.TeamKey(), Handle: it.Round.Person}); ok {
+		w.drop(p, reason)
+	}
+}
+
+// restoreUsage starts the ledger of an item from the totals in its status.
+func (w *work) restoreUsage(it model.Item, rec model.Recorded) error {
+	for _, m := range rec.Models {
+		last, err := w.tx.SessionTotals(it.ID, rec.SessionID, m.Model)
+		if err != nil {
+			return err
+		}
+		entry := model.LedgerEntry{
+			ItemID: it.ID, Round: it.Offers, Team: it.TeamKey(), Person: it.Assignee, Kind: it.Spec.Kind,
+			Session: rec.SessionID, Model: m.Model, Usage: m.Usage.Since(last),
+		}
+		if entry.Usage == (model.Usage{}) {
+			continue
+		}
+		if err := w.tx.AddUsage(entry, m.Usage.Max(last), w.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForgetItem takes that the object is gone. expired says that its TTL removed it.
+func (o *Office) ForgetItem(ctx context.Context, uid string, expired bool) error {
+	return o.change(ctx, func(w *work) error { return w.forgetItem(uid, expired) })
+}
+
+func (w *work) forgetItem(uid string, expired bool) error {
+	it, err := found(w.tx.Item(uid))
+	if err != nil || it == nil || it.Gone {
+		return err
+	}
+	if expired && it.Finished() {
+		return w.tx.Bury(uid)
+	}
+	running := it.Round.Accepted()
+	out := dispatch.Cancel(*it, model.Why{Reason: model.ReasonCanceled, Message: "The WorkItem was deleted."}, w.now)
+	if running {
+		w.endRun(*it, "the work item was deleted")
+	}
+	out.Item.Gone, out.Changed = true, true
+	return w.apply("", out)
+}
+
+// Retain forgets everything that is not live.
+func (o *Office) Retain(ctx context.Context, live model.Live) error {
+	var items, people []string
+	var teams []model.TeamKey
+	err := o.store.View(ctx, func(r store.Reader) error {
+		ids, err := r.LiveItems()
+		if err != nil {
+			return err
+		}
+		items = without(ids, live.Items)
+		all, err := r.AllPeople()
+		if err != nil {
+			return err
+		}
+		uids := make([]string, 0, len(all))
+		for _, p := range all {
+			uids = append(uids, p.UID)
+		}
+		people = without(uids, live.People)
+		known, err := r.Teams()
+		if err != nil {
+			return err
+		}
+		keys := make([]model.TeamKey, 0, len(known))
+		for _, t := range known {
+			keys = append(keys, t.Key)
+		}
+		teams = without(keys, live.Teams)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range items {
+		err = errors.Join(err, o.ForgetItem(ctx, id, false))
+	}
+	for _, uid := range people {
+		err = errors.Join(err, o.ForgetPerson(ctx, uid))
+	}
+	for _, key := range teams {
+		err = errors.Join(err, o.ForgetTeam(ctx, key))
+	}
+	return err
+}
+
+// without gives what is in all but not in keep.
+func without[T comparable](all, keep []T) []T {
+	kept := make(map[T]bool, len(keep))
+	for _, k := range keep {
+		kept[k] = true
+	}
+	var rest []T
+	for _, a := range all {
+		if !kept[a] {
+			rest = append(rest, a)
+		}
+	}
+	return rest
+}
+
+// view reads one thing, nil where the store has none.
+func view[T any](ctx context.Context, s store.Store, read func(store.Reader) (T, error)) (v *T, err error) {
+	err = s.View(ctx, func(r store.Reader) (err error) {
+		v, err = found(read(r))
+		return err
+	})
+	return v, err
+}
