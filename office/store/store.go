@@ -25,17 +25,20 @@ type Store interface {
 	ID() string
 	// Update runs fn in a transaction. When it returns nil, what fn did is durable; when it returns an error (of fn, of the
 	// commit, or of ctx before fn began), nothing of it happened. fn may run beside others in one group commit, each of
-	// which sees the effects of those before it; it must not keep tx.
+	// which sees the effects of those before it; it must not keep tx, nor call Update itself, which would wait for ever. An
+	// error of the disk fails the Update even if fn drops it. A panic of fn is its caller's.
 	Update(ctx context.Context, fn func(tx Tx) error) error
-	// View runs fn on a consistent snapshot of what is committed.
+	// View runs fn on a consistent snapshot of what is committed. A read that ctx ends gives ctx's error.
 	View(ctx context.Context, fn func(r Reader) error) error
-	// Healthy is nil while the last commit succeeded, else why it did not.
+	// Healthy is nil while the last commit succeeded, else why it did not. A store that could not write tries again by
+	// itself until it can, also when nobody calls Update.
 	Healthy() error
 	// Close ends the store after what is running; it releases it for another office.
 	Close() error
 }
 
-// Reader reads the store. Every method that names one thing returns ErrNotFound where there is none.
+// Reader reads the store. Every method that names one thing returns ErrNotFound where there is none; sums and counts of
+// nothing are zero, lists of nothing empty. A limit that is not positive is none.
 type Reader interface {
 	// Revision is the number of the last change to an item; it only grows.
 	Revision() (int64, error)
@@ -44,6 +47,7 @@ type Reader interface {
 	Teams() ([]model.Team, error)
 
 	Person(uid string) (model.Person, error)
+	// PersonByKey finds who has the handle: of two people with one handle, the older object (then the lower UID).
 	PersonByKey(key model.PersonKey) (model.Person, error)
 	// People lists a team's people, by handle.
 	People(team model.TeamKey) ([]model.Person, error)
@@ -51,21 +55,24 @@ type Reader interface {
 	AllPeople() ([]model.Person, error)
 
 	Item(id string) (model.Item, error)
-	// ItemByName finds the live item of that name; a Gone one is not found.
+	// ItemByName finds the live item of that name; a Gone one is not found. If an object was made again before its
+	// predecessor's deletion was noticed, the newer one is found.
 	ItemByName(namespace, name string) (model.Item, error)
-	// Current gives the item that the person has an offer of or runs (Round != nil), at most one by construction.
+	// Current gives the item that the person has an offer of or runs (Round != nil, and of that person), at most one by
+	// construction.
 	Current(key model.PersonKey) (model.Item, error)
 	// LatestByName finds the live item of that name, else the one of that name that was gone last.
 	LatestByName(namespace, name string) (model.Item, error)
 	// Candidates gives the queued items without a round which this person may be offered at now: its own (assigned to it, or
 	// asked of it), and those of its role (if that is not empty) that nobody has. Left out are items with a NotBefore
 	// after now, and items with a hold, except the hold model.ReasonBudgetExhausted. In the order in which they run: front
-	// first, then priority, then age, then id. next is the earliest NotBefore after now among those left out; zero is none.
+	// first, then priority, then age, then id. next is the earliest NotBefore after now among those that only their
+	// NotBefore left out; zero is none.
 	Candidates(key model.PersonKey, role string, now time.Time, limit int) (items []model.Item, next time.Time, err error)
-	// ItemsOf lists the items that are assigned to or asked of the person, without done and canceled ones unless all is
-	// true, in the order in which they run; at most limit.
+	// ItemsOf lists the items that the person has: assigned to it, or asked of it and assigned to nobody. Without gone ones,
+	// and without done and canceled ones unless all is true; in the order in which they run; at most limit.
 	ItemsOf(key model.PersonKey, all bool, limit int) ([]model.Item, error)
-	// Queued counts the queued items assigned to or asked of the person.
+	// Queued counts those of ItemsOf that are queued, also if held or offered.
 	Queued(key model.PersonKey) (int, error)
 	// Unfinished lists ids of a team's items that are neither done nor canceled nor gone.
 	Unfinished(team model.TeamKey) ([]string, error)
@@ -99,18 +106,21 @@ type Reader interface {
 	Doctor(personUID string) (model.Doctor, error)
 }
 
-// Tx reads and writes. Writes are seen by later reads of the same transaction.
+// Tx reads and writes. Writes are seen by later reads of the same transaction. What is written about an item or a person
+// that the store does not have gives ErrNotFound.
 type Tx interface {
 	Reader
 
 	PutTeam(model.Team) error
+	// DeleteTeam and DeletePerson delete nothing where there is nothing. A person's doctor's report goes with it.
 	DeleteTeam(model.TeamKey) error
 	PutPerson(model.Person) error
 	DeletePerson(uid string) error
 
-	// PutItem stores the item under a new revision, which it sets in the item.
+	// PutItem stores the item under a new revision, which it sets in the item. It refuses a round of a person who has a
+	// round of another item. An item that is put with Gone false has no tombstone.
 	PutItem(*model.Item) error
-	// Bury marks a finished item gone and leaves a tombstone of its name and spec hash.
+	// Bury marks a finished item gone and leaves a tombstone of its name and spec hash. It refuses an unfinished one.
 	Bury(id string) error
 
 	// PutRound stores a round by item and number. It refuses a second open round (EndedAt zero) of one item.

@@ -1,0 +1,11 @@
+// Package sqlite keeps the office's memory in one SQLite file, without cgo.
+//
+// One goroutine writes. Every Update that waits is taken into the transaction that is open, each inside a savepoint of its
+// own, so that one fsync makes all of them durable; only then are their callers answered. An Update's function runs on its
+// caller's goroutine while the writer stands by, so a panic in it is the caller's. Readers have connections of their own and
+// see the last commit.
+//
+// A file lock beside the database keeps a second office out. A file that is damaged, not ours, or written by a newer release
+// is refused before anything in it changes. If the disk is full or fails, no Update succeeds and Healthy says why; the store
+// tries again by itself until it can write.
+package sqlite

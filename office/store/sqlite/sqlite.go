@@ -1,0 +1,217 @@
+package sqlite
+
+// This file opens and closes a store, and runs transactions for its callers.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/bullpen-dev/bullpen/office/store"
+)
+
+// Options tune a store. The zero value is good.
+type Options struct {
+	// Readers is how many Views run at once; 0 is 4.
+	Readers int
+	// OnCommit, if set, hears of each group commit: how many Updates it held, how long it took from its first to the end of
+	// the fsync, and why it failed. It runs on the writer's goroutine, so it must be quick.
+	OnCommit func(jobs int, took time.Duration, err error)
+
+	// retryEvery is how often a store that cannot write tries again; 0 is a second.
+	retryEvery time.Duration
+	// gatherFor is how long a group commit takes in more Updates; 0 is 10 ms.
+	gatherFor time.Duration
+}
+
+// The settings of every connection, of the writer and of readers. Caches are in KiB.
+var (
+	common  = []string{"busy_timeout = 5000", "foreign_keys = ON", "trusted_schema = OFF", "temp_store = MEMORY"}
+	writing = []string{"synchronous = FULL", "cache_size = -16384", "wal_autocheckpoint = 4000", "journal_size_limit = 67108864"}
+	reading = []string{"query_only = ON", "cache_size = -4096"}
+)
+
+// Store is an open store. Its methods may be called by many goroutines.
+type Store struct {
+	path    string
+	id      string
+	options Options
+	lock    *lock
+	// readers are the connections that no View uses; opened counts all.
+	readers chan *conn
+	opened  int
+
+	// jobs hands Updates to the writer, which takes one only when it will run it.
+	jobs chan *job
+	// closing ends what waits; closed is when the writer has ended.
+	closing   chan struct{}
+	closed    chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+
+	trouble atomic.Pointer[error]
+
+	// writer belongs to the writer's goroutine.
+	writer *conn
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store in the file at path, and makes file and folder, readable by their owner only, where they are missing.
+// It fails if another process has the store, and if the file is damaged, not a store, or of a newer release; each error
+// says what to do.
+func Open(path string, options Options) (*Store, error) {
+	if options.Readers <= 0 {
+		options.Readers = 4
+	}
+	options.retryEvery = cmp.Or(options.retryEvery, time.Second)
+	options.gatherFor = cmp.Or(options.gatherFor, 10*time.Millisecond)
+	if err := makeFolder(path); err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		path:    path,
+		options: options,
+		lock:    lock,
+		readers: make(chan *conn, options.Readers),
+		jobs:    make(chan *job),
+		closing: make(chan struct{}),
+		closed:  make(chan struct{}),
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	go s.write()
+	return s, nil
+}
+
+func (s *Store) open() (err error) {
+	if err := makeFile(s.path); err != nil {
+		return err
+	}
+	if s.writer, err = connect(s.path, common...); err != nil {
+		return damaged(s.path, err)
+	}
+	if err := prepare(s.writer, s.path); err != nil {
+		return err
+	}
+	for range s.options.Readers {
+		c, err := connect(s.path, slices.Concat(common, reading)...)
+		if err != nil {
+			return fmt.Errorf("open the store %s for reading: %w", s.path, err)
+		}
+		s.readers <- c
+		s.opened++
+	}
+	err = s.writer.run(readID, func(row *sqlite3.Stmt) error {
+		s.id = row.ColumnText(0)
+		return nil
+	})
+	return errors.Join(err, settleFiles(s.path))
+}
+
+// ID implements store.Store.
+func (s *Store) ID() string { return s.id }
+
+// Healthy implements store.Store.
+func (s *Store) Healthy() error {
+	if err := s.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Update implements store.Store. It must not be called inside of another Update: it would wait for itself.
+func (s *Store) Update(ctx context.Context, fn func(store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := newJob()
+	select {
+	case s.jobs <- j:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return store.ErrClosed
+	}
+	// The writer has the job: from here on the outcome is told, whatever becomes of ctx.
+	if c := <-j.turn; c != nil {
+		j.run(c, fn)
+	}
+	return <-j.outcome
+}
+
+// View implements store.Store.
+func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c, err := s.borrow(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.readers <- c }()
+	if err := c.run(beginRead, nil); err != nil {
+		return err
+	}
+	old := c.db.SetInterrupt(ctx)
+	r := &reader{c: c}
+	defer func() {
+		r.over = true
+		c.db.SetInterrupt(old)
+		err = errors.Join(err, c.undo())
+	}()
+	if err = fn(r); err != nil && ctx.Err() != nil && errors.Is(err, sqlite3.INTERRUPT) {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// borrow waits for a reader's connection.
+func (s *Store) borrow(ctx context.Context) (*conn, error) {
+	select {
+	case <-s.closing:
+		return nil, store.ErrClosed
+	default:
+	}
+	select {
+	case c := <-s.readers:
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.closing:
+		return nil, store.ErrClosed
+	}
+}
+
+// Close implements store.Store. Updates and Views that have begun end first; those that have not get store.ErrClosed.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		<-s.closed
+		s.closeErr = s.release()
+	})
+	return s.closeErr
+}
+
+// release closes what is open: readers first, so that the writer's end empties the write-ahead log, and the lock last.
+func (s *Store) release() (err error) {
+	for range s.opened {
+		err = errors.Join(err, (<-s.readers).close())
+	}
+	if s.writer != nil {
+		err = errors.Join(err, s.writer.close())
+	}
+	return errors.Join(err, s.lock.release())
+}
