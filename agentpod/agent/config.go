@@ -1,0 +1,150 @@
+package agent
+
+// This file reads the agent's environment.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/runtime"
+)
+
+// Config is what an agent is told by its pod.
+type Config struct {
+	// Home is the folder that lasts; the agent's own files are in .bullpen below it.
+	Home string
+	// OfficeURL is the office's base URL with scheme https or http.
+	OfficeURL string
+	// Namespace, Team and Person say who the agent is.
+	Namespace, Team, Person string
+	// TokenFile and CAFile are read at every dial. Without CAFile the system's CAs count.
+	TokenFile, CAFile string
+	// Model is used where the team config names none for the person.
+	Model string
+	// RuntimeName is the runtime that the environment asks for, and Command the program of the command runtime.
+	RuntimeName string
+	Command     []string
+	// Runtime works the rounds.
+	Runtime runtime.Runtime
+	// Env is the environment of the programs.
+	Env []string
+	// Version of the agent.
+	Version string
+	// Grace is how long the agent may take to hand back and end after SIGTERM.
+	Grace time.Duration
+	Log   *slog.Logger
+
+	timing timing
+	// keep is how long the folder of a finished item stays; clean is how often the office is asked about them.
+	keep, clean time.Duration
+	// recheck is how often a runtime that is not fit is checked again.
+	recheck time.Duration
+}
+
+// defaultGrace leaves room within a pod's usual grace period of 60 s.
+const defaultGrace = 25 * time.Second
+
+// ProgramGrace is the part of the grace that a program may take to end; the rest is for the hand-back.
+func (c Config) ProgramGrace() time.Duration { return c.Grace * 3 / 5 }
+
+// secretEnv are variables that are not for programs.
+var secretEnv = []string{
+	contract.EnvTokenFile, contract.EnvCAFile, contract.EnvCommand, contract.EnvGrace, contract.EnvLog,
+}
+
+// FromEnv reads the environment, given as in os.Environ. Its error names everything that is wrong. Runtime, Version and Log
+// are left to the caller.
+func FromEnv(environ []string) (Config, error) {
+	env := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	var problems []error
+	need := func(name string) string {
+		if env[name] == "" {
+			problems = append(problems, fmt.Errorf("%s is not set", name))
+		}
+		return env[name]
+	}
+	c := Config{
+		Home:        need(contract.EnvHome),
+		OfficeURL:   need(contract.EnvOfficeURL),
+		Namespace:   need(contract.EnvNamespace),
+		Team:        need(contract.EnvTeam),
+		Person:      need(contract.EnvPerson),
+		TokenFile:   need(contract.EnvTokenFile),
+		CAFile:      env[contract.EnvCAFile],
+		Model:       env[contract.EnvModel],
+		RuntimeName: need(contract.EnvRuntime),
+		Grace:       defaultGrace,
+		Env:         withoutSecrets(environ),
+	}
+	if c.Home != "" && !filepath.IsAbs(c.Home) {
+		problems = append(problems, fmt.Errorf("%s must be an absolute path, not %q", contract.EnvHome, c.Home))
+	}
+	if c.OfficeURL != "" {
+		if _, err := endpoint(c.OfficeURL, c.Namespace, c.Team); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", contract.EnvOfficeURL, err))
+		}
+	}
+	if value := env[contract.EnvGrace]; value != "" {
+		seconds, err := strconv.Atoi(value)
+		if err != nil || seconds < 1 {
+			problems = append(problems, fmt.Errorf("%s must be a whole number of seconds above 0, not %q", contract.EnvGrace, value))
+		}
+		c.Grace = time.Duration(seconds) * time.Second
+	}
+	if value := env[contract.EnvCommand]; value != "" {
+		if err := json.Unmarshal([]byte(value), &c.Command); err != nil || len(c.Command) == 0 || c.Command[0] == "" {
+			problems = append(problems,
+				fmt.Errorf(`%s must be a JSON list of a program and its arguments, such as ["python3","work.py"]`, contract.EnvCommand))
+		}
+	}
+	return c, errors.Join(problems...)
+}
+
+func withoutSecrets(environ []string) []string {
+	var kept []string
+next:
+	for _, entry := range environ {
+		for _, name := range secretEnv {
+			if strings.HasPrefix(entry, name+"=") {
+				continue next
+			}
+		}
+		kept = append(kept, entry)
+	}
+	return kept
+}
+
+// fill sets what the environment does not say.
+func (c Config) fill() Config {
+	if c.Grace <= 0 {
+		c.Grace = defaultGrace
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	}
+	if c.timing == (timing{}) {
+		c.timing = defaultTiming
+	}
+	if c.keep == 0 {
+		c.keep = 24 * time.Hour
+	}
+	if c.clean == 0 {
+		c.clean = time.Hour
+	}
+	if c.recheck == 0 {
+		c.recheck = time.Minute
+	}
+	return c
+}

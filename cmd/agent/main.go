@@ -1,0 +1,107 @@
+// Command agent (bullpen-agent) is the process in an agent's pod. It reads its environment, which package contract lists,
+// connects to the office and works what it is offered. docs/agent.md describes it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/bullpen-dev/bullpen/agentpod/agent"
+	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/runtime/command"
+)
+
+// version is set by the linker; without that, it is the module's.
+var version string
+
+func main() {
+	if len(os.Args) > 1 {
+		os.Exit(options(os.Args[1:]))
+	}
+	if os.Getpid() == 1 {
+		os.Exit(runAsInit())
+	}
+	os.Exit(run())
+}
+
+// options answers --version; everything else comes from the environment.
+func options(args []string) int {
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "version") {
+		fmt.Println("bullpen-agent", versionOf())
+		return contract.ExitOK
+	}
+	fmt.Fprintf(os.Stderr, "bullpen-agent takes no arguments but --version; everything else comes from the environment. Not understood: %q\n", args)
+	return contract.ExitConfig
+}
+
+func versionOf() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// run is the agent itself.
+func run() int {
+	log := newLog(os.Getenv(contract.EnvLog))
+	cfg, err := agent.FromEnv(os.Environ())
+	if err == nil {
+		err = chooseRuntime(&cfg, log)
+	}
+	if err != nil {
+		log.Error("the environment is not that of an agent's pod", "error", err)
+		return contract.ExitConfig
+	}
+	cfg.Version, cfg.Log = versionOf(), log
+
+	// The first signal asks the agent to hand back and end, a second one to end at once.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	drain := make(chan struct{})
+	ctx, now := context.WithCancel(context.Background())
+	defer now()
+	go func() {
+		<-signals
+		close(drain)
+		<-signals
+		log.Warn("a second signal: ending at once")
+		now()
+	}()
+	if err := agent.Run(ctx, cfg, drain); err != nil {
+		log.Error("the agent cannot work", "error", err)
+		return contract.ExitError
+	}
+	log.Info("the agent has ended")
+	return contract.ExitOK
+}
+
+// newLog writes to standard error: JSON, or with form "text" lines to read.
+func newLog(form string) *slog.Logger {
+	if form == "text" {
+		return slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, nil))
+}
+
+// chooseRuntime sets the runtime that the environment names.
+func chooseRuntime(cfg *agent.Config, log *slog.Logger) error {
+	switch cfg.RuntimeName {
+	case command.Name:
+		if len(cfg.Command) == 0 {
+			return fmt.Errorf(`%s is not set; the runtime %s needs a program, such as ["python3","work.py"]`,
+				contract.EnvCommand, command.Name)
+		}
+		cfg.Runtime = &command.Command{Args: cfg.Command, Grace: cfg.ProgramGrace(), Log: log}
+		return nil
+	default:
+		return fmt.Errorf("%s is %q; this agent has the runtime %s", contract.EnvRuntime, cfg.RuntimeName, command.Name)
+	}
+}
