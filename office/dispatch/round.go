@@ -71,6 +71,7 @@ func Decline(it model.Item, person, reason string, policy model.Policy, now time
 	ended := end(&it, model.OutcomeDeclined, reason, now)
 	it.Declines++
 	it.NotBefore = now.Add(Backoff(policy, it.Declines))
+	it.Progress, it.ProgressAt = fmt.Sprintf("%s declined it: %s", person, reason), now
 	release(&it)
 	return Outcome{Item: it, Ended: ended, Changed: true}, nil
 }
