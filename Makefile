@@ -1,0 +1,97 @@
+# Bullpen's commands. `make help` lists them.
+#
+# Everything that is built goes into bin/ and .cache/, both ignored by git. The Kubernetes binaries (etcd, kube-apiserver,
+# kube-controller-manager, kube-scheduler, and kubectl where the machine has none) are built once from Go modules into
+# .cache/k8s and reused; that takes some minutes the first time. Set KUBEBUILDER_ASSETS to use etcd, kube-apiserver and
+# kubectl of your own instead.
+
+SHELL := /bin/sh
+CACHE := $(CURDIR)/.cache
+K8S := $(CACHE)/k8s
+LOCALCLUSTER := $(CACHE)/localcluster
+ASSETS := $(if $(KUBEBUILDER_ASSETS),$(KUBEBUILDER_ASSETS),$(K8S))
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# One set of flags for everything, so that packages are compiled once: programs, tools and lint share a build cache.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
+GOBUILD := go build -ldflags "-s -w -X main.version=$(VERSION)"
+# The race detector needs a C compiler; without one the tests run without it, and say so.
+CC_FOUND := $(shell command -v $${CC:-cc} gcc clang 2>/dev/null | head -n 1)
+GOTEST := $(if $(CC_FOUND),CGO_ENABLED=1 go test -race,go test) -timeout 20m
+DEMO := $(CURDIR)/.demo
+PACKAGES ?= ./...
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the manager and the agent into bin/
+	@mkdir -p bin
+	$(GOBUILD) -o bin/bullpen-manager ./cmd/manager
+	$(GOBUILD) -o bin/bullpen-agent ./cmd/agent
+
+.PHONY: localcluster
+localcluster: ## build the local cluster and the Kubernetes binaries it runs, where they are missing
+	@mkdir -p $(CACHE)
+	@echo "localcluster: building"
+	@cd hack/localcluster && go build -ldflags '-s -w' -o $(LOCALCLUSTER) .
+	@$(LOCALCLUSTER) build --bin $(K8S)
+
+.PHONY: demo
+demo: build localcluster ## run a team of agents on a local cluster until its sample work is done
+	@mkdir -p bin
+	@$(GOBUILD) -o bin/demo ./hack/demo
+	@$(GOBUILD) -o bin/demo-worker ./hack/demo/worker
+	@bin/demo up --dir $(DEMO) --bin $(CURDIR)/bin --localcluster $(LOCALCLUSTER) --kubernetes $(K8S)
+
+.PHONY: demo-down
+demo-down: ## stop the demo and remove what it left
+	@if [ -x bin/demo ]; then bin/demo down --dir $(DEMO) --localcluster $(LOCALCLUSTER); fi
+
+.PHONY: test
+test: build localcluster ## run all tests: unit tests, and integration tests on a real API server
+	@$(if $(CC_FOUND),true,echo "test: no C compiler was found, so the race detector is off")
+	KUBEBUILDER_ASSETS=$(ASSETS) LOCALCLUSTER=$(LOCALCLUSTER) LOCALCLUSTER_BIN=$(K8S) $(GOTEST) $(PACKAGES)
+	cd hack/localcluster && LOCALCLUSTER_BIN=$(K8S) go test -timeout 15m ./...
+
+.PHONY: bench
+bench: build localcluster ## measure, and write the figures into docs/benchmarks.md
+	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/bench --out docs/benchmarks.md
+
+.PHONY: generate
+generate: bin/controller-gen ## make generated files again: deep copies, CRDs, RBAC, the protocol's schema
+	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	bin/controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
+	bin/controller-gen rbac:roleName=bullpen-manager paths=./controllers/... output:rbac:dir=config/rbac
+	go generate ./office/protocol/...
+
+.PHONY: lint
+lint: bin/golangci-lint ## look for mistakes, and for imports that the architecture forbids
+	bin/golangci-lint run ./...
+	cd hack/localcluster && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: verify
+verify: lint ## lint, and fail where a generated file or go.mod is not up to date
+	@hack/verify-generated.sh
+
+.PHONY: install
+install: ## install the CRDs into the cluster of the current kubeconfig
+	kubectl apply --server-side -k config/crd
+
+.PHONY: uninstall
+uninstall: ## remove the CRDs, and with them every team, person and work item
+	kubectl delete --ignore-not-found -k config/crd
+
+.PHONY: clean
+clean: ## remove what was built, but not the Kubernetes binaries
+	rm -rf bin $(LOCALCLUSTER)
+
+# Tools are pinned in tools/go.mod and built from their modules.
+bin/controller-gen: tools/go.mod
+	@echo "tools: building controller-gen"
+	@mkdir -p bin && cd tools && go build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+
+bin/golangci-lint: tools/go.mod
+	@echo "tools: building golangci-lint (takes some minutes the first time)"
+	@mkdir -p bin && cd tools && go build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
