@@ -13,7 +13,7 @@ ASSETS := $(if $(KUBEBUILDER_ASSETS),$(KUBEBUILDER_ASSETS),$(K8S))
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # One set of flags for everything, so that packages are compiled once: programs, tools and lint share a build cache.
 export CGO_ENABLED := 0
-export GOFLAGS := -trimpath
+export GOFLAGS := -trimpath -buildvcs=false
 GOBUILD := go build -ldflags "-s -w -X main.version=$(VERSION)"
 # The race detector needs a C compiler; without one the tests run without it, and say so.
 CC_FOUND := $(shell command -v $${CC:-cc} gcc clang 2>/dev/null | head -n 1)

@@ -7,13 +7,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bullpen-dev/bullpen/office"
 	"github.com/bullpen-dev/bullpen/office/dispatch"
@@ -36,6 +40,29 @@ type bench struct {
 	office *office.Office
 	url    string
 	stop   func()
+	// logs has all that the office logged, metrics its registry.
+	logs    *lockedBuffer
+	metrics *prometheus.Registry
+}
+
+// lockedBuffer keeps what is written to it and shows it in the test's output.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+	to   io.Writer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	return l.to.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // open starts an office on a new store, with a team that has ada and bob.
@@ -67,8 +94,10 @@ func (b *bench) start() {
 	b.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	b.must(err)
+	b.logs, b.metrics = &lockedBuffer{to: b.t.Output()}, prometheus.NewRegistry()
 	o, err := office.New(office.Options{
-		Store: st, Listener: listener, ConfigSettle: time.Millisecond, Logger: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
+		Store: st, Listener: listener, ConfigSettle: time.Millisecond, Metrics: b.metrics,
+		Logger: slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	b.must(err)
 	ctx, cancel := context.WithCancel(context.Background())

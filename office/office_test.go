@@ -77,8 +77,34 @@ func TestHelloIsRefused(t *testing.T) {
 				t.Errorf("closed with %d, want %d", code, tc.close)
 			}
 			good.quiet() // a bad hello disturbs nobody
+			if n := b.counted("bullpen_office_auth_failures_total", "reason", string(tc.code)); n != 1 {
+				t.Errorf("the metric counts %v refusals", n)
+			}
+			if log := b.logs.String(); strings.Contains(log, "token-") {
+				t.Errorf("the log tells of a token: %s", log)
+			}
 		})
 	}
+}
+
+// counted reads a counter of the office.
+func (b *bench) counted(name, label, value string) float64 {
+	b.t.Helper()
+	families, err := b.metrics.Gather()
+	b.must(err)
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == label && l.GetValue() == value {
+					return m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return 0
 }
 
 func edit[T any](v T, f func(*T)) T {

@@ -66,7 +66,7 @@ func work(stdin io.Reader) error {
 	}
 	fmt.Println("working on", branch)
 	if err := run(clone, "sh", "-euc", script); err != nil {
-		return err
+		return fmt.Errorf("the item's sh block failed: %w", err)
 	}
 	fmt.Println("running the tests")
 	if err := run(clone, "go", "test", "./..."); err != nil {
@@ -122,14 +122,20 @@ func handOver(clone, branch, title string) error {
 	return os.WriteFile(os.Getenv(contract.EnvResultFile), data, 0o600)
 }
 
-// run runs a program in a folder; its output goes to the agent's log.
+// run runs a program in a folder; its output goes to the agent's log, and the last line of it into the error.
 func run(dir, name string, args ...string) error {
+	var said bytes.Buffer
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", name, args[0], err)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stderr, io.MultiWriter(os.Stderr, &said)
+	err := cmd.Run()
+	if err == nil {
+		return nil
 	}
-	return nil
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return fmt.Errorf("%s (%w)", last, err)
+	}
+	return fmt.Errorf("%s %s: %w", name, args[0], err)
 }
 
 func output(dir, name string, args ...string) (string, error) {
