@@ -121,7 +121,7 @@ func (t *OfficeTLS) Ensure(ctx context.Context) (next time.Time, err error) {
 		return time.Time{}, err
 	}
 	if exists && secret.Labels[api.LabelManagedBy] != api.LabelManagedByValue {
-		return time.Time{}, fmt.Errorf("Secret %s/%s was not made by the operator (it lacks the label %s=%s): rename it, or give "+ //nolint:revive,staticcheck // a kind begins with a capital letter
+		return time.Time{}, fmt.Errorf("the Secret %s/%s was not made by the operator (it lacks the label %s=%s): rename it, or give "+
 			"your own certificate with --office-cert-dir", t.namespace, TLSSecretName, api.LabelManagedBy, api.LabelManagedByValue)
 	}
 	// 2. Plan.

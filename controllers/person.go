@@ -277,7 +277,7 @@ func (r *personReconciler) show(ctx context.Context, s *personSnapshot, want *wa
 	before := apimeta.IsStatusConditionTrue(s.person.Status.Conditions, api.ConditionStalled)
 	stalled := apimeta.FindStatusCondition(changed.Status.Conditions, api.ConditionStalled)
 	if stalled != nil && !before {
-		r.event(changed, nil, corev1.EventTypeWarning, stalled.Reason, "Stall", "", stalled.Message)
+		r.events.Eventf(changed, nil, corev1.EventTypeWarning, stalled.Reason, "Stall", "%s", stalled.Message)
 	}
 	return 0, nil
 }

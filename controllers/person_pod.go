@@ -117,14 +117,14 @@ func (r *personReconciler) applyPod(ctx context.Context, s *personSnapshot, plan
 		if err := r.create(ctx, s.person, plan.create); err != nil {
 			return err
 		}
-		r.event(s.person, plan.create, corev1.EventTypeNormal, "PodCreated", "CreatePod", "Made pod %s", plan.create.Name)
+		r.events.Eventf(s.person, plan.create, corev1.EventTypeNormal, "PodCreated", "CreatePod", "Made pod %s", plan.create.Name)
 	}
 	if plan.remove != nil {
 		err := r.client.Delete(ctx, plan.remove, client.Preconditions{UID: &plan.remove.UID})
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		r.event(s.person, plan.remove, corev1.EventTypeNormal, plan.reason, "DeletePod", "Deleted pod %s: %s", plan.remove.Name, plan.why)
+		r.events.Eventf(s.person, plan.remove, corev1.EventTypeNormal, plan.reason, "DeletePod", "Deleted pod %s: %s", plan.remove.Name, plan.why)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func personStatus(s *personSnapshot, want *wanted, view *model.PersonView, pod p
 func showView(status *api.PersonStatus, view *model.PersonView) {
 	status.State = api.PersonState(view.State)
 	status.CurrentItem = view.CurrentItem
-	status.Queued = int32(view.Queued) //nolint:gosec // bounded by what etcd holds
+	status.Queued = int32(view.Queued)
 	status.PausedUntil = stampOf(view.PausedUntil)
 	if view.AgentVersion != "" {
 		status.AgentVersion = cut(view.AgentVersion, 100)
@@ -75,7 +75,7 @@ func showView(status *api.PersonStatus, view *model.PersonView) {
 
 // readiness gives Ready, and Stalled where a user must mend something. What lies deeper is told first.
 func readiness(s *personSnapshot, want *wanted, view *model.PersonView, pod podPlan, errs personErrors, now time.Time) []metav1.Condition {
-	if p := trouble(s, want, view, pod, errs, now); p != nil {
+	if p := trouble(s, view, pod, errs, now); p != nil {
 		conditions := []metav1.Condition{condition(api.ConditionReady, false, p.reason, p.message)}
 		if p.stalled {
 			conditions = append(conditions, condition(api.ConditionStalled, true, p.reason, p.message))
@@ -89,7 +89,7 @@ func readiness(s *personSnapshot, want *wanted, view *model.PersonView, pod podP
 	return []metav1.Condition{condition(api.ConditionReady, true, api.ReasonReady, "The agent is connected.")}
 }
 
-func trouble(s *personSnapshot, want *wanted, view *model.PersonView, pod podPlan, errs personErrors, now time.Time) *problem {
+func trouble(s *personSnapshot, view *model.PersonView, pod podPlan, errs personErrors, now time.Time) *problem {
 	var p *problem
 	if errors.As(errs.objects, &p) {
 		return p

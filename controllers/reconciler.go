@@ -9,9 +9,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,8 +22,11 @@ type reconciler struct {
 	client client.Client
 	live   client.Reader
 	office Office
+	// events tells users what happened, always after it succeeded.
 	events events.EventRecorder
 	now    func() time.Time
+	// started is when the manager was.
+	started time.Time
 	// synced is closed once the office knows which objects exist.
 	synced <-chan struct{}
 	// writes remembers when each object's status was last written.
@@ -52,14 +53,6 @@ func (r *reconciler) writeStatus(ctx context.Context, old, changed client.Object
 	return nil
 }
 
-// event tells users a story about an object. Call it after what it tells of has succeeded.
-func (r *reconciler) event(about, related runtime.Object, kind, reason, action, note string, args ...any) {
-	if kind == corev1.EventTypeWarning {
-		note = "%s"
-	}
-	r.events.Eventf(about, related, kind, reason, action, note, args...)
-}
-
 // Waits before the next look.
 const (
 	// staleWait lets the cache catch up with a write that it did not see.
@@ -71,14 +64,17 @@ const (
 // errStale says that the cache is behind the API server.
 var errStale = errors.New("the cache is behind the API server")
 
-// outcome turns the error of a reconcile into what comes next. after is when to look again without an error; 0 is never.
+// outcome turns the error of a reconcile into what comes next. after is when to look again if nothing went wrong, or if what did
+// is told; 0 is never.
 func outcome(err error, after time.Duration) (ctrl.Result, error) {
 	var p *problem
 	switch {
 	case err == nil:
 		return ctrl.Result{RequeueAfter: after}, nil
 	case errors.As(err, &p):
-		return ctrl.Result{RequeueAfter: mendWait}, nil
+		return ctrl.Result{RequeueAfter: sooner(mendWait, after)}, nil
+	case errors.Is(err, context.Canceled):
+		return ctrl.Result{}, nil // the manager stops
 	case passing(err):
 		return ctrl.Result{RequeueAfter: staleWait}, nil
 	default:

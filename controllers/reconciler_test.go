@@ -3,12 +3,13 @@ package controllers
 // This file tests what the reconcilers share.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,20 +21,22 @@ import (
 func TestOutcome(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	tests := map[string]struct {
-		err  error
-		want time.Duration
-		back bool
+		err   error
+		after time.Duration
+		want  time.Duration
+		back  bool
 	}{
-		"without an error, after the wait": {want: time.Minute},
-		"a conflict, soon":                 {err: fmt.Errorf("write: %w", apierrors.NewConflict(pods, "x", errors.New("y"))), want: staleWait},
-		"a stale cache, soon":              {err: errStale, want: staleWait},
-		"something that went away, soon":   {err: apierrors.NewNotFound(pods, "x"), want: staleWait},
-		"what a user must mend, later":     {err: errors.Join(&problem{reason: "x"}), want: mendWait},
-		"anything else, with backoff":      {err: errors.New("x"), back: true},
+		"without an error, after the wait":                    {want: time.Minute},
+		"a conflict, soon":                                    {err: fmt.Errorf("write: %w", apierrors.NewConflict(pods, "x", errors.New("y"))), want: staleWait},
+		"a stale cache, soon":                                 {err: errStale, want: staleWait},
+		"something that went away, soon":                      {err: apierrors.NewNotFound(pods, "x"), want: staleWait},
+		"what a user must mend, later":                        {err: errors.Join(&problem{reason: "x"}), want: mendWait},
+		"what a user must mend, sooner where that was wanted": {err: &problem{reason: "x"}, after: time.Second, want: time.Second},
+		"anything else, with backoff":                         {err: errors.New("x"), back: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			result, err := outcome(test.err, time.Minute)
+			result, err := outcome(test.err, cmp.Or(test.after, time.Minute))
 			if result.RequeueAfter != test.want || (err != nil) != test.back {
 				t.Errorf("%v, %v", result, err)
 			}
@@ -86,7 +89,7 @@ func TestDollars(t *testing.T) {
 
 func TestUsageThereAndBack(t *testing.T) {
 	for _, usage := range []model.Usage{{}, {InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheCreationTokens: 4, CostMicroUSD: 5, CostKnown: true}, {CostKnown: true}} {
-		if diff := cmp.Diff(usage, usageOf(usageStatus(usage))); diff != "" {
+		if diff := gocmp.Diff(usage, usageOf(usageStatus(usage))); diff != "" {
 			t.Errorf("want -, got +:\n%s", diff)
 		}
 	}
@@ -103,7 +106,7 @@ func TestSetConditions(t *testing.T) {
 		{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: "C", Message: "m", ObservedGeneration: 7, LastTransitionTime: before},
 		{Type: api.ConditionFailed, Status: metav1.ConditionTrue, Reason: "D", Message: "m", ObservedGeneration: 7, LastTransitionTime: metav1.NewTime(noon)},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 	if old[0].Reason != "A" || len(old) != 2 {

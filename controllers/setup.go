@@ -31,9 +31,11 @@ type Options struct {
 	Office   Office
 	Operator podspec.Operator
 	CA       CASource
+	// Namespaces are those that the manager's cache holds; nil is all. What the office knows of others is left alone.
+	Namespaces []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Concurrency is how many objects of a kind are reconciled side by side; 0 is 4.
+	// Concurrency is how many objects of a kind are reconciled side by side; 0 is 8.
 	Concurrency int
 }
 
@@ -46,7 +48,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Concurrency = cmp.Or(o.Concurrency, 4)
+	o.Concurrency = cmp.Or(o.Concurrency, 8)
 	if err := addIndexes(mgr); err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	sync := &Syncer{Client: mgr.GetClient(), Office: o.Office, done: make(chan struct{})}
+	sync := &syncer{client: mgr.GetClient(), office: o.Office, namespaces: o.Namespaces, done: make(chan struct{})}
 	changes := newRouter(o.Office)
 	for _, runnable := range []interface{ Start(context.Context) error }{sync, changes} {
 		if err := mgr.Add(runnable); err != nil {
@@ -67,7 +69,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	base := reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), office: o.Office, events: mgr.GetEventRecorder(reporter),
-		now: o.Now, synced: sync.done, writes: newPace(),
+		now: o.Now, started: o.Now(), synced: sync.done, writes: newPace(),
 	}
 	if err := setupTeams(mgr, base, changes, o); err != nil {
 		return fmt.Errorf("set up the Team controller: %w", err)

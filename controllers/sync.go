@@ -19,16 +19,18 @@ import (
 	"github.com/bullpen-dev/bullpen/office/model"
 )
 
-// Syncer is a Runnable that tells the office every object that exists, so that what was deleted while no manager ran ends.
+// syncer is a Runnable that tells the office every object that exists, so that what was deleted while no manager ran ends.
 // No controller tells the office of an object before: one that was made in between would look deleted.
-type Syncer struct {
-	Client client.Client
-	Office Office
-	done   chan struct{}
+type syncer struct {
+	client client.Client
+	office Office
+	// namespaces are those that the cache holds; nil is all.
+	namespaces []string
+	done       chan struct{}
 }
 
 // Start lists and tells until it succeeded.
-func (s *Syncer) Start(ctx context.Context) error {
+func (s *syncer) Start(ctx context.Context) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Cap: 10 * time.Second, Steps: 1 << 30}
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		if err := s.sync(ctx); err != nil {
@@ -37,25 +39,25 @@ func (s *Syncer) Start(ctx context.Context) error {
 		}
 		return true, nil
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		close(s.done)
+	case ctx.Err() == nil:
+		return err
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return nil // the manager stops
 }
 
-func (s *Syncer) sync(ctx context.Context) error {
+func (s *syncer) sync(ctx context.Context) error {
 	var teams api.TeamList
 	var people api.PersonList
 	var items api.WorkItemList
 	for _, list := range []client.ObjectList{&teams, &people, &items} {
-		if err := s.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := s.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
 	}
-	var live model.Live
+	live := model.Live{Namespaces: s.namespaces}
 	for i := range teams.Items {
 		live.Teams = append(live.Teams, model.TeamKey{Namespace: teams.Items[i].Namespace, Name: teams.Items[i].Name})
 	}
@@ -65,7 +67,7 @@ func (s *Syncer) sync(ctx context.Context) error {
 	for i := range items.Items {
 		live.Items = append(live.Items, string(items.Items[i].UID))
 	}
-	return s.Office.Retain(ctx, live)
+	return s.office.Retain(ctx, live)
 }
 
 // router is a Runnable that carries the office's changes to the queues of the controllers.

@@ -29,6 +29,9 @@ import (
 const (
 	// progressEvery is how often status may be written for what nobody waits for.
 	progressEvery = 30 * time.Second
+	// settleTime is how long an item may name what does not exist before its status says so: what is applied together, or found
+	// at the manager's start, comes one after another.
+	settleTime = 2 * time.Second
 
 	defaultKind      = "task"
 	defaultRequester = "requester"
@@ -37,6 +40,7 @@ const (
 	progressRunes = 1024
 	summaryRunes  = 4096
 	titleRunes    = 300
+	modelRunes    = 256
 	maxURL        = 2048
 	maxLinks      = 16
 	maxModels     = 16
@@ -152,6 +156,9 @@ func (r *itemReconciler) show(ctx context.Context, item *api.WorkItem, view mode
 			return wait, nil
 		}
 	case urgentStatus:
+		if wait := r.settling(item, view, now); err == nil && wait > 0 {
+			return wait, nil
+		}
 	}
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
@@ -166,6 +173,19 @@ func (r *itemReconciler) show(ctx context.Context, item *api.WorkItem, view mode
 	return 0, nil
 }
 
+// settling is how much longer what the item lacks may still come by itself.
+func (r *itemReconciler) settling(item *api.WorkItem, view model.ItemView, now time.Time) time.Duration {
+	switch view.Hold.Reason {
+	case api.ReasonTeamNotFound, api.ReasonPersonNotFound, api.ReasonRoleNotFound, api.ReasonNobodyInRole, api.ReasonDependencyNotFound:
+		since := item.CreationTimestamp.Time
+		if since.Before(r.started) {
+			since = r.started
+		}
+		return max(0, since.Add(settleTime).Sub(now))
+	}
+	return 0
+}
+
 // tell reports the ends of an item as events.
 func (r *itemReconciler) tell(old, item *api.WorkItem) {
 	if old.Status.State == item.Status.State {
@@ -174,12 +194,12 @@ func (r *itemReconciler) tell(old, item *api.WorkItem) {
 	ready := apimeta.FindStatusCondition(item.Status.Conditions, api.ConditionReady)
 	switch protocol.WorkItemState(item.Status.State) {
 	case protocol.StateDone:
-		r.event(item, nil, corev1.EventTypeNormal, ready.Reason, "Finish", "%s finished it after %d round(s)",
+		r.events.Eventf(item, nil, corev1.EventTypeNormal, ready.Reason, "Finish", "%s finished it after %d round(s)",
 			item.Status.Person, item.Status.Rounds)
 	case protocol.StateBlocked:
-		r.event(item, nil, corev1.EventTypeWarning, ready.Reason, "Block", "", ready.Message)
+		r.events.Eventf(item, nil, corev1.EventTypeWarning, ready.Reason, "Block", "%s", ready.Message)
 	case protocol.StateCanceled:
-		r.event(item, nil, corev1.EventTypeNormal, ready.Reason, "Cancel", "%s", ready.Message)
+		r.events.Eventf(item, nil, corev1.EventTypeNormal, ready.Reason, "Cancel", "%s", ready.Message)
 	case protocol.StateQueued, protocol.StateActive, protocol.StateWaiting:
 	}
 }
@@ -304,9 +324,9 @@ func itemStatus(item *api.WorkItem, view model.ItemView, now time.Time) api.Work
 		Conditions:         setConditions(item.Status.Conditions, item.Generation, now, itemConditions(view)...),
 		Person:             view.Assignee,
 		Progress:           progress(view),
-		Rounds:             int32(view.Rounds),     //nolint:gosec // bounded by attempts
-		Failures:           int32(view.Failures),   //nolint:gosec // bounded by attempts
-		LostRounds:         int32(view.LostRounds), //nolint:gosec // bounded by policies.maxLostRounds
+		Rounds:             int32(view.Rounds),
+		Failures:           int32(view.Failures),
+		LostRounds:         int32(view.LostRounds),
 		SessionID:          view.SessionID,
 		Summary:            cut(view.Summary, summaryRunes),
 		Links:              links(view.Links),
@@ -317,7 +337,7 @@ func itemStatus(item *api.WorkItem, view model.ItemView, now time.Time) api.Work
 		Store:              api.StoreRef{ID: view.StoreID, Revision: view.Revision},
 	}
 	for _, m := range view.Models[:min(len(view.Models), maxModels)] {
-		status.Models = append(status.Models, api.ModelUsageStatus{Model: m.Model, UsageStatus: usageStatus(m.Usage)})
+		status.Models = append(status.Models, api.ModelUsageStatus{Model: cut(m.Model, modelRunes), UsageStatus: usageStatus(m.Usage)})
 	}
 	return status
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/bullpen-dev/bullpen/office/dispatch"
 	"github.com/bullpen-dev/bullpen/office/model"
@@ -250,64 +251,79 @@ func (w *work) forgetItem(uid string, expired bool) error {
 	return w.apply("", out)
 }
 
-// Retain forgets everything that is not live.
+// Retain forgets everything that is not live, in the namespaces that were looked at.
 func (o *Office) Retain(ctx context.Context, live model.Live) error {
-	var items, people []string
-	var teams []model.TeamKey
-	err := o.store.View(ctx, func(r store.Reader) error {
-		ids, err := r.LiveItems()
-		if err != nil {
-			return err
-		}
-		items = without(ids, live.Items)
-		all, err := r.AllPeople()
-		if err != nil {
-			return err
-		}
-		uids := make([]string, 0, len(all))
-		for _, p := range all {
-			uids = append(uids, p.UID)
-		}
-		people = without(uids, live.People)
-		known, err := r.Teams()
-		if err != nil {
-			return err
-		}
-		keys := make([]model.TeamKey, 0, len(known))
-		for _, t := range known {
-			keys = append(keys, t.Key)
-		}
-		teams = without(keys, live.Teams)
-		return nil
+	var gone model.Live
+	err := o.store.View(ctx, func(r store.Reader) (err error) {
+		gone, err = notLive(r, live)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	for _, id := range items {
+	for _, id := range gone.Items {
 		err = errors.Join(err, o.ForgetItem(ctx, id, false))
 	}
-	for _, uid := range people {
+	for _, uid := range gone.People {
 		err = errors.Join(err, o.ForgetPerson(ctx, uid))
 	}
-	for _, key := range teams {
+	for _, key := range gone.Teams {
 		err = errors.Join(err, o.ForgetTeam(ctx, key))
 	}
 	return err
 }
 
-// without gives what is in all but not in keep.
-func without[T comparable](all, keep []T) []T {
-	kept := make(map[T]bool, len(keep))
-	for _, k := range keep {
-		kept[k] = true
+// notLive finds what the store knows, but does not exist.
+func notLive(r store.Reader, live model.Live) (model.Live, error) {
+	var gone model.Live
+	looked := func(namespace string) bool {
+		return live.Namespaces == nil || slices.Contains(live.Namespaces, namespace)
 	}
-	var rest []T
-	for _, a := range all {
-		if !kept[a] {
-			rest = append(rest, a)
+	teams, err := r.Teams()
+	if err != nil {
+		return gone, err
+	}
+	for _, t := range teams {
+		if looked(t.Key.Namespace) && !slices.Contains(live.Teams, t.Key) {
+			gone.Teams = append(gone.Teams, t.Key)
 		}
 	}
-	return rest
+	people, err := r.AllPeople()
+	if err != nil {
+		return gone, err
+	}
+	existing := setOf(live.People)
+	for _, p := range people {
+		if looked(p.Key.Team.Namespace) && !existing[p.UID] {
+			gone.People = append(gone.People, p.UID)
+		}
+	}
+	ids, err := r.LiveItems()
+	if err != nil {
+		return gone, err
+	}
+	existing = setOf(live.Items)
+	for _, id := range ids {
+		if existing[id] {
+			continue
+		}
+		it, err := r.Item(id)
+		if err != nil {
+			return gone, err
+		}
+		if looked(it.Namespace) {
+			gone.Items = append(gone.Items, id)
+		}
+	}
+	return gone, nil
+}
+
+func setOf(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, s := range list {
+		set[s] = true
+	}
+	return set
 }
 
 // view reads one thing, nil where the store has none.

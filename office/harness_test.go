@@ -6,6 +6,7 @@ package office_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -174,22 +175,6 @@ func (b *bench) item(name string) model.Item {
 	return it
 }
 
-// until waits for a condition of the stored item.
-func (b *bench) until(name, what string, ok func(model.Item) bool) model.Item {
-	b.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		it := b.item(name)
-		if ok(it) {
-			return it
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("item %s never became %s: %+v", name, what, it)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
 // agent is the agent's side of one connection.
 type agent struct {
 	b    *bench
@@ -332,17 +317,11 @@ func (a *agent) closed() int {
 			}
 			continue
 		}
-		if ok := asClose(err, &closed); !ok {
+		if !errors.As(err, &closed) {
 			a.b.t.Fatalf("the connection ended without a close: %v", err)
 		}
 		return closed.Code
 	}
-}
-
-func asClose(err error, target **websocket.CloseError) bool {
-	c, ok := err.(*websocket.CloseError)
-	*target = c
-	return ok
 }
 
 func done(name string) protocol.Handback {

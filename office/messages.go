@@ -16,9 +16,11 @@ import (
 
 // Limits of what one message may leave behind.
 const (
-	maxProgress = 1000
-	maxWindows  = 32
-	maxWorkList = 200
+	maxProgress  = 1000
+	maxSessionID = 1000
+	maxWindows   = 16
+	maxName      = 200
+	maxWorkList  = 200
 )
 
 // receive handles one frame.
@@ -97,6 +99,9 @@ func (r request) handle() (protocol.Message, error) {
 			return nil
 		})
 	case protocol.Session:
+		if len(m.SessionID) > maxSessionID {
+			return nil, protocol.Errorf(protocol.CodeInvalid, "sessionId has at most %d bytes, not %d", maxSessionID, len(m.SessionID))
+		}
 		return nil, r.onRun(m.WorkItemID, func(_ *work, it *model.Item) error {
 			it.SessionID, it.SessionModel = m.SessionID, m.Model
 			return nil
@@ -388,7 +393,12 @@ func (r request) usage(m protocol.Usage) error {
 			return err
 		}
 		report := model.Windows{Team: r.p.key.Team, Subscription: subscription(person), At: w.now, By: r.p.key.Handle}
+		named := map[string]bool{}
 		for _, reported := range m.Windows {
+			if len(reported.Name) > maxName || named[reported.Name] {
+				return protocol.Errorf(protocol.CodeInvalid, "each usage window has a name of its own of at most %d bytes, not %q", maxName, cut(reported.Name, 40))
+			}
+			named[reported.Name] = true
 			window := model.Window{Name: reported.Name, Utilization: reported.Utilization}
 			if reported.ResetsAt != "" {
 				if window.ResetsAt, err = protocol.ParseTime(reported.ResetsAt); err != nil {

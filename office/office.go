@@ -273,9 +273,8 @@ func (o *Office) sweep(ctx context.Context) {
 		now := time.Now()
 		o.hub.Each(func(p *peer) {
 			p.conn.PingIfDue(now)
-			if p.hung(now) {
+			if p.hung(now) && p.conn.Close(hub.CodeDropped, "no heartbeat while working: reconnect") {
 				o.log.Warn("An agent works without a heartbeat; its connection is cut", "person", p.key.String())
-				p.conn.Close(hub.CodeDropped, "no heartbeat while working: reconnect")
 			}
 		})
 	}

@@ -409,6 +409,10 @@ func TestDeletionsWhileTheOfficeWasDownAreFound(t *testing.T) {
 	b.apply("kept")
 	b.apply("gone")
 	b.restart()
+	b.must(b.office.Retain(t.Context(), model.Live{Namespaces: []string{"elsewhere"}}))
+	if it := b.item("gone"); it.Gone {
+		t.Error("what is in a namespace that nobody looked at was taken for deleted")
+	}
 	b.must(b.office.Retain(t.Context(), model.Live{Teams: []model.TeamKey{shop}, People: []string{"uid-ada"}, Items: []string{"uid-kept"}}))
 	if it := b.item("gone"); !it.Gone || it.State != protocol.StateCanceled {
 		t.Errorf("gone: %s, %v", it.State, it.Gone)
@@ -518,6 +522,9 @@ func TestRosterAndWorkList(t *testing.T) {
 	b.apply("next")
 	ada, _ := b.connect("ada")
 	ada.take("fix")
+	ada.refused(protocol.Usage{Windows: []protocol.UsageWindow{{Name: "a"}, {Name: "a"}}}, protocol.CodeInvalid)
+	ada.refused(protocol.Usage{Windows: []protocol.UsageWindow{{Name: strings.Repeat("a", 300)}}}, protocol.CodeInvalid)
+	ada.refused(protocol.Session{WorkItemID: "uid-fix", SessionID: strings.Repeat("s", 2000)}, protocol.CodeInvalid)
 	ada.ok(protocol.Usage{Windows: []protocol.UsageWindow{{Name: "a", Utilization: 0.2}, {Name: "b", Utilization: 0.4}}})
 	roster := ada.request(protocol.Roster{}).(protocol.RosterResult)
 	if m := roster.Members; len(m) != 2 || m[0].Status != protocol.MemberWorking || m[0].Current != "Title of fix" || m[0].Title != "Developer" ||

@@ -181,7 +181,7 @@ func (d *demo) startManager(ctx context.Context) error {
 		}
 		select {
 		case err := <-ended:
-			return fmt.Errorf("the manager ended (%v); see %s", err, log.Name())
+			return fmt.Errorf("the manager ended, see %s: %w", log.Name(), err)
 		case <-ctx.Done():
 			return fmt.Errorf("the manager is not ready; see %s", log.Name())
 		case <-time.After(50 * time.Millisecond):

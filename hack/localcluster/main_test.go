@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,7 +105,7 @@ func TestCluster(t *testing.T) {
 	c.eventually("a killed container is started again, and says how it ended", func() error {
 		return c.podIs(func(s podState) bool { return s.ready && s.restarts == 1 && s.lastExit == 137 })
 	})
-	c.eventually("its volume has outlived it", func() error { return c.logged("started 2 with first") })
+	c.eventually("its volume has outlived it, and its environment is made anew", func() error { return c.logged("started 2 with second") })
 	home := c.onlyFolder("volumes")
 
 	c.run(c.kubectl, "--kubeconfig", c.kubeconfig(), "delete", "pod", "ada-agent", "--timeout=1m")
@@ -160,6 +162,8 @@ type testCluster struct {
 // cache.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
+	// A data race ends the program, and so the test.
+	t.Setenv("GORACE", "halt_on_error=1")
 	c := &testCluster{T: t, bin: os.Getenv("LOCALCLUSTER_BIN"), image: t.TempDir()}
 	if c.bin == "" {
 		c.bin = filepath.Join("..", "..", ".cache", "k8s")
@@ -333,8 +337,9 @@ func (c *testCluster) identity() identity {
 func (c *testCluster) marker() string { return "LOCALCLUSTER_ID=" + c.identity().ID }
 
 func (c *testCluster) isGone(path string) error {
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		return fmt.Errorf("%s is still there (%v)", path, err)
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return errors.Join(fmt.Errorf("%s is still there", path), err)
 }

@@ -63,20 +63,20 @@ func running(s Snapshot, now time.Time) Plan {
 	it, policy := *s.Current, s.policy()
 	var plan Plan
 	if limit := it.Spec.Timeout; limit > 0 {
-		if at := it.Round.AcceptedAt.Add(limit); !now.Before(at) {
+		at := it.Round.AcceptedAt.Add(limit)
+		if !now.Before(at) {
 			out := timeout(it, policy, now)
 			return Plan{Put: []model.Item{out.Item}, Ended: out.Ended, Drop: "the round took too long and was ended"}
-		} else {
-			plan.wake(at)
 		}
+		plan.wake(at)
 	}
 	if !s.Connected {
-		if at := s.AwayAt.Add(policy.LostAfter); !now.Before(at) {
+		at := s.AwayAt.Add(policy.LostAfter)
+		if !now.Before(at) {
 			out := lost(it, policy, fmt.Sprintf("The agent was away for %s in the middle of the round.", policy.LostAfter), now)
 			return Plan{Put: []model.Item{out.Item}, Ended: out.Ended, Drop: "the round was lost"}
-		} else {
-			plan.wake(at)
 		}
+		plan.wake(at)
 	}
 	if seen, died := s.incarnation(); seen {
 		round := *it.Round

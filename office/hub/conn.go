@@ -36,15 +36,16 @@ const CodeDropped = websocket.CloseServiceRestart
 
 // Conn is one WebSocket connection. Its reader calls Read; everybody may call Send and Close.
 type Conn struct {
-	ws *websocket.Conn
-	// quiet is how long the peer may show no life.
-	quiet    time.Duration
+	ws       *websocket.Conn
 	maxFrame int64
-	// heard and pinged are unix nanoseconds of the last frame or pong read, and of the last ping sent.
-	heard  atomic.Int64
-	pinged atomic.Int64
+	// heard is when the last frame or pong was read, in unix nanoseconds.
+	heard atomic.Int64
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// quiet is how long the peer may show no life.
+	quiet time.Duration
+	// pinged is when the last ping was sent, in unix nanoseconds.
+	pinged  int64
 	queue   []outgoing
 	bytes   int
 	writing bool
@@ -53,9 +54,10 @@ type Conn struct {
 	closed bool
 }
 
-// outgoing is a frame, or with a code the close of the connection.
+// outgoing is a frame, a ping, or with a code the close of the connection.
 type outgoing struct {
 	frame  []byte
+	ping   bool
 	code   int
 	reason string
 }
@@ -65,7 +67,7 @@ type outgoing struct {
 func NewConn(ws *websocket.Conn, maxFrame int64, quiet time.Duration) *Conn {
 	c := &Conn{ws: ws, quiet: quiet, maxFrame: maxFrame, held: true}
 	c.alive(time.Now())
-	ws.SetPongHandler(func(string) error { c.alive(time.Now()); return nil })
+	ws.SetPongHandler(func(string) error { c.pong(time.Now()); return nil })
 	return c
 }
 
@@ -83,6 +85,16 @@ func (c *Conn) alive(now time.Time) {
 	defer c.mu.Unlock()
 	if !c.closed { // the deadline of a closing connection stands
 		_ = c.ws.SetReadDeadline(now.Add(c.quiet))
+	}
+}
+
+// pong notes the answer to a ping. Before Open nothing was asked, and a peer that only sends pongs gains no time by them.
+func (c *Conn) pong(now time.Time) {
+	c.mu.Lock()
+	held := c.held
+	c.mu.Unlock()
+	if !held {
+		c.alive(now)
 	}
 }
 
@@ -116,12 +128,19 @@ func (c *Conn) readOver(r io.Reader, why error) error {
 	}
 	if n == discardLimit {
 		c.Close(websocket.CloseMessageTooBig, "frames are limited")
+		c.Drain() // whoever reads is about to release the connection, and the close must leave before
 		return websocket.ErrReadLimit
 	}
 	return why
 }
 
+// firstRead is room for nearly every frame, so that a buffer seldom grows.
+const firstRead = 512
+
 func appendAll(buf []byte, r io.Reader) ([]byte, error) {
+	if cap(buf) == 0 {
+		buf = make([]byte, 0, firstRead)
+	}
 	for {
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
@@ -159,7 +178,7 @@ func (c *Conn) Send(frame []byte) bool {
 	}
 	if len(c.queue) >= maxQueuedFrames || c.bytes+len(frame) > maxQueuedBytes {
 		c.closed = true
-		c.queue = nil
+		c.queue, c.bytes = nil, 0
 		go func() { _ = c.ws.Close() }()
 		return false
 	}
@@ -169,25 +188,38 @@ func (c *Conn) Send(frame []byte) bool {
 	return true
 }
 
-// Close ends the connection with a close code after what is queued. Later frames and closes are dropped.
-func (c *Conn) Close(code int, reason string) {
+// Close ends the connection with a close code after what is queued, and says whether it was open until now. Later frames and closes
+// are dropped; so are frames that wait for an Open that now never comes.
+func (c *Conn) Close(code int, reason string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.held {
+		c.queue, c.bytes = nil, 0
+	}
+	return c.end(outgoing{code: code, reason: reason})
+}
+
+// Fail ends the connection with one last frame and a close code, also before Open. What is queued is dropped: the peer is to see why it
+// ends, and nothing after it.
+func (c *Conn) Fail(last []byte, code int, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.queue, c.bytes = nil, len(last)
+		c.end(outgoing{frame: last}, outgoing{code: code, reason: reason})
+	}
+}
+
+// end queues the last of what leaves, and says whether there was none yet. The lock is held.
+func (c *Conn) end(last ...outgoing) bool {
 	if c.closed {
-		return
+		return false
 	}
 	c.closed = true
 	c.held = false
-	c.queue = append(c.queue, outgoing{code: code, reason: reason})
+	c.queue = append(c.queue, last...)
 	c.startWriter()
-}
-
-// Fail sends one last frame, before all that is queued and also before Open, and ends the connection.
-func (c *Conn) Fail(last []byte, code int, reason string) {
-	c.mu.Lock()
-	c.queue = append([]outgoing{{frame: last}}, c.queue...)
-	c.mu.Unlock()
-	c.Close(code, reason)
+	return true
 }
 
 // startWriter runs the writer where there is work for it and none runs yet. The lock is held.
@@ -210,6 +242,7 @@ func (c *Conn) write() {
 			return
 		}
 		next := c.queue[0]
+		c.queue[0] = outgoing{} // the frame is not kept by the queue's array
 		c.queue = c.queue[1:]
 		c.bytes -= len(next.frame)
 		c.mu.Unlock()
@@ -221,6 +254,13 @@ func (c *Conn) write() {
 
 func (c *Conn) writeOne(out outgoing) bool {
 	now := time.Now()
+	if out.ping {
+		if err := c.ws.WriteControl(websocket.PingMessage, nil, now.Add(writeTimeout)); err != nil {
+			c.abort()
+			return false
+		}
+		return true
+	}
 	if out.frame == nil {
 		message := websocket.FormatCloseMessage(out.code, cutReason(out.reason))
 		_ = c.ws.WriteControl(websocket.CloseMessage, message, now.Add(closeTimeout))
@@ -240,7 +280,7 @@ func (c *Conn) writeOne(out outgoing) bool {
 func (c *Conn) abort() {
 	c.mu.Lock()
 	c.closed = true
-	c.queue = nil
+	c.queue, c.bytes = nil, 0
 	c.mu.Unlock()
 	_ = c.ws.Close()
 }
@@ -248,18 +288,18 @@ func (c *Conn) abort() {
 // Release frees the connection after its reader has ended.
 func (c *Conn) Release() { c.abort() }
 
-// PingIfDue sends a WebSocket ping when the peer has been quiet for a quarter of its silence limit. It does not block. One caller
-// serves all connections at a regular interval, so that an idle one needs no timer of its own.
+// PingIfDue sends a WebSocket ping when the peer has been quiet for a quarter of its silence limit. It does not block: the writer sends
+// it. One caller serves all connections at a regular interval, so that an idle one needs no timer of its own.
 func (c *Conn) PingIfDue(now time.Time) {
 	c.mu.Lock()
-	busy, quiet := c.writing || c.closed || c.held, c.quiet
-	c.mu.Unlock()
-	due := now.Add(-quiet / 4).UnixNano()
-	if busy || c.heard.Load() > due || c.pinged.Load() > due {
+	defer c.mu.Unlock()
+	due := now.Add(-c.quiet / 4).UnixNano()
+	if c.writing || c.closed || c.held || c.heard.Load() > due || c.pinged > due {
 		return
 	}
-	c.pinged.Store(now.UnixNano())
-	_ = c.ws.WriteControl(websocket.PingMessage, nil, now.Add(time.Millisecond))
+	c.pinged = now.UnixNano()
+	c.queue = append(c.queue, outgoing{ping: true})
+	c.startWriter()
 }
 
 // cutReason keeps a close reason within the 123 bytes that a control frame has for it.

@@ -88,9 +88,11 @@ type TeamView struct {
 
 // Live names every object that exists: what the store knows beyond it was deleted while nobody watched.
 type Live struct {
-	Teams  []TeamKey
-	People []string
-	Items  []string
+	// Namespaces are those that were looked at; nil is all. What the store knows of others is left alone.
+	Namespaces []string
+	Teams      []TeamKey
+	People     []string
+	Items      []string
 }
 
 // ChangeKind says what kind of object a change is about.

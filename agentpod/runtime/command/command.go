@@ -104,7 +104,7 @@ func conclude(exit process.Exit, stopped bool, said said, resultFile string) (ru
 	usage := merge(said.usage, found.usage)
 	summary := firstOf(found.summary, said.lastLine)
 	switch {
-	case stopped && !(exit.OK() && err == nil && found.status != ""):
+	case stopped && (!exit.OK() || err != nil || found.status == ""):
 		return runtime.Result{
 			Status: protocol.HandbackInterrupted, Usage: usage, Links: found.links,
 			Summary: firstOf(summary, "The round was cut short before the program said anything."),

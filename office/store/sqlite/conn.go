@@ -96,10 +96,10 @@ func (c *conn) step(s *statement, row func(*sqlite3.Stmt) error, args []any) (er
 
 // ignoreRepeat drops the error of a reset if the step before it failed: it is the same one again.
 func ignoreRepeat(step, reset error) error {
-	if step != nil {
-		return nil
+	if step == nil {
+		return reset
 	}
-	return reset
+	return nil //nolint:nilerr // the step's error is told already
 }
 
 func bind(st *sqlite3.Stmt, i int, arg any) error {

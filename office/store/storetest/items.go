@@ -232,17 +232,17 @@ func testDependents(t *testing.T, s *suite) {
 }
 
 func testTombstones(t *testing.T, s *suite) {
-	hashed := func(id, hash string, changes ...func(*model.Item)) *model.Item {
-		return item("fix", append(changes, func(i *model.Item) { i.ID, i.Spec.Hash = id, hash })...)
+	hashed := func(id string, changes ...func(*model.Item)) *model.Item {
+		return item("fix", append(changes, func(i *model.Item) { i.ID, i.Spec.Hash = id, "h" })...)
 	}
 	bury := func(id string) { t.Helper(); s.update(t, func(tx store.Tx) error { return tx.Bury(id) }) }
 	find := func(hash string) func(r store.Reader) (string, error) {
 		return func(r store.Reader) (string, error) { return r.Tombstone(core.Namespace, "fix", hash) }
 	}
-	s.put(t, hashed("deleted", "h", inState(protocol.StateDone), gone), hashed("kept", "h", inState(protocol.StateDone)))
+	s.put(t, hashed("deleted", inState(protocol.StateDone), gone), hashed("kept", inState(protocol.StateDone)))
 	missing(t, s, "a tombstone of what no TTL removed", find("h"))
 
-	s.put(t, hashed("queued", "h"))
+	s.put(t, hashed("queued"))
 	s.refuse(t, "burying an unfinished item", func(tx store.Tx) error { return tx.Bury("queued") })
 
 	before := read(t, s, store.Reader.Revision)
@@ -252,7 +252,7 @@ func testTombstones(t *testing.T, s *suite) {
 	buried := read(t, s, func(r store.Reader) (model.Item, error) { return r.Item("kept") })
 	same(t, "the buried item", []any{buried.Gone, buried.State, buried.Revision}, []any{true, protocol.StateDone, before + 1})
 
-	s.put(t, hashed("again", "h", inState(protocol.StateCanceled)))
+	s.put(t, hashed("again", inState(protocol.StateCanceled)))
 	bury("again")
 	same(t, "the last tombstone", read(t, s, find("h")), "again")
 

@@ -79,8 +79,7 @@ func follow(ctx context.Context, s state, started *os.Process, ended <-chan erro
 			return fmt.Errorf("the cluster did not start: %w; see %s", errOrExit(err), s.upLog())
 		case <-ctx.Done():
 			_ = started.Signal(syscall.SIGTERM)
-			<-ended
-			return ctx.Err()
+			return errors.Join(ctx.Err(), <-ended)
 		}
 	}
 }

@@ -105,7 +105,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	c := &running{Options: o, state: s, id: id, start: time.Now(), failed: make(chan error, 8)}
-	err = c.serve(ctx)
+	if err = c.serve(ctx); ctx.Err() != nil {
+		err = nil // It was to end: what failed because of that does not matter.
+	}
 	c.stop()
 	return errors.Join(err, keeper.Dismiss())
 }
@@ -135,9 +137,6 @@ func (o Options) programs() []string {
 // serve brings everything up and waits for the end.
 func (c *running) serve(ctx context.Context) error {
 	if err := c.bringUp(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // Stopped while it started.
-		}
 		return err
 	}
 	c.say("ready %s", c.state.kubeconfig())
