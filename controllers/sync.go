@@ -92,6 +92,15 @@ func (r *router) source(kind model.ChangeKind) source.Source {
 	})
 }
 
+// settle is how long changes of one object are gathered before its controller looks. An item's are shown at once; a person's or a
+// team's come with every step of every item, and their status is not written that often anyway.
+func settle(kind model.ChangeKind) time.Duration {
+	if kind == model.ChangedItem {
+		return 0
+	}
+	return 200 * time.Millisecond
+}
+
 // Start carries changes until ctx ends.
 func (r *router) Start(ctx context.Context) error {
 	changes := r.office.Changes()
@@ -108,7 +117,7 @@ func (r *router) Start(ctx context.Context) error {
 			r.mu.Unlock()
 			if q != nil {
 				name := types.NamespacedName{Namespace: change.Namespace, Name: change.Name}
-				q.Add(reconcile.Request{NamespacedName: name})
+				q.AddAfter(reconcile.Request{NamespacedName: name}, settle(change.Kind))
 			}
 		}
 	}

@@ -29,18 +29,25 @@ func TestARoundThatIsEndedFromOutsideEndsItsProgramWithinTwoHeartbeats(t *testin
 		w.personIs(person, "working")
 	}
 
+	// A negative time, of clocks that are read one after the other, is none.
+	inTime := func(what string, took time.Duration) {
+		t.Logf("the program ended %s %s", took.Round(time.Millisecond), what)
+		if limit := 2 * heartbeat; took > limit {
+			t.Errorf("the program ended %s %s, which is more than %s", took, what, limit)
+		}
+	}
 	asked := time.Now()
 	w.edit(canceled, func() { canceled.Spec.Cancel = true })
-	inTime(t, "after spec.cancel", w.notes(canceled).over(soon).Sub(asked), 2*heartbeat)
+	inTime("after spec.cancel", w.notes(canceled).over(soon).Sub(asked))
 	asked = time.Now()
 	w.must(cluster.admin.Delete(t.Context(), deleted))
-	inTime(t, "after the deletion", w.notes(deleted).over(soon).Sub(asked), 2*heartbeat)
+	inTime("after the deletion", w.notes(deleted).over(soon).Sub(asked))
 
 	late := w.item("late", "cleo", "quiet", attempts(1), func(s *api.WorkItemSpec) {
 		s.Timeout = &metav1.Duration{Duration: timeout}
 	})
 	started := w.notes(late).wait("start", 1).at
-	inTime(t, "after spec.timeout", w.notes(late).over(soon).Sub(started)-timeout, 2*heartbeat)
+	inTime("after spec.timeout", w.notes(late).over(soon).Sub(started)-timeout)
 
 	w.state(canceled, protocol.StateCanceled)
 	if got := reason(canceled); got != api.ReasonCanceled {
@@ -81,14 +88,5 @@ func TestARoundThatIsEndedFromOutsideEndsItsProgramWithinTwoHeartbeats(t *testin
 		if used := w.manager.history(string(item.UID)).usage.Tokens(); used != 200 {
 			t.Errorf("the store has %d tokens for the %s item, not 200", used, item.Name)
 		}
-	}
-}
-
-// inTime checks how long something took. A negative time, of clocks that are read one after the other, is none.
-func inTime(t *testing.T, what string, took, limit time.Duration) {
-	t.Helper()
-	t.Logf("the program ended %s %s", took.Round(time.Millisecond), what)
-	if took > limit {
-		t.Errorf("the program ended %s %s, which is more than %s", took, what, limit)
 	}
 }

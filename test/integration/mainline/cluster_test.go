@@ -270,13 +270,13 @@ func (c *testCluster) bringUp(ctx context.Context) error {
 	case <-ready:
 		return nil
 	case err := <-c.ended:
-		return fmt.Errorf("localcluster ended: %w\n%s", cmpError(err), told)
+		return fmt.Errorf("localcluster ended: %w\n%s", orExit(err), told)
 	case <-ctx.Done():
 		return fmt.Errorf("localcluster was not ready within %s", clusterStart)
 	}
 }
 
-func cmpError(err error) error {
+func orExit(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
 	}

@@ -21,9 +21,9 @@ var heldUsage = model.Usage{InputTokens: 300, OutputTokens: 300, CostMicroUSD: 2
 
 // holding makes an item of the kind hold, and waits until the office has heard all that its program says before it holds: a
 // session, a journal line and progress. others is how many such items the manager's process has heard before.
-func (w *world) holding(name, person string, others int, edits ...func(*api.WorkItemSpec)) *api.WorkItem {
+func (w *world) holding(name, person string, others int) *api.WorkItem {
 	w.Helper()
-	item := w.item(name, person, "hold", edits...)
+	item := w.item(name, person, "hold")
 	w.notes(item).wait("holds", 1)
 	w.manager.answered(others+1, "session", "ok")
 	w.manager.answered(others+1, "journal", "ok")
@@ -140,7 +140,7 @@ func TestAKilledAgentGoesOnWithItsRoundAndRepeatsNothing(t *testing.T) {
 	w.killAgent(ada)
 	w.notes(item).over(soon)
 	w.manager.thaw()
-	w.restarts(ada, 1)
+	w.restarted(ada)
 
 	start := w.notes(item).wait("start", 2)
 	if want := "round=1 resumed=true session=s-" + string(item.UID); start.rest != want {

@@ -99,7 +99,7 @@ func (m *manager) waitReady() {
 		select {
 		case err := <-m.ended:
 			m.cmd = nil
-			m.t.Fatalf("the manager ended: %v", cmpError(err))
+			m.t.Fatalf("the manager ended: %v", orExit(err))
 		default:
 		}
 		return m.ready()

@@ -15,9 +15,6 @@ import (
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
-// statuses are the resources that only the manager writes.
-var statuses = []string{"workitems/status", "people/status", "teams/status"}
-
 // statusWrites gives what the manager wrote to the status of each item, by name, write by write.
 func (w *world) statusWrites() map[string][]string {
 	w.Helper()
@@ -145,7 +142,9 @@ func TestHeartbeatsCostNoWrite(t *testing.T) {
 func (w *world) allWrites() map[string]int {
 	w.Helper()
 	counts := map[string]int{}
-	for _, resource := range append([]string{"pods", "secrets", "serviceaccounts", "persistentvolumeclaims"}, statuses...) {
+	for _, resource := range []string{
+		"pods", "secrets", "serviceaccounts", "persistentvolumeclaims", "workitems/status", "people/status", "teams/status",
+	} {
 		counts[resource] = len(w.writes(resource))
 	}
 	if counts["pods"] != 4 || counts["workitems/status"] == 0 {
