@@ -14,7 +14,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # One set of flags for everything, so that packages are compiled once: programs, tools and lint share a build cache.
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
-GOBUILD := go build -ldflags "-s -w -X main.version=$(VERSION)"
+BUILD := $(CURDIR)/hack/build.sh
+LDFLAGS := -s -w -X main.version=$(VERSION)
 # The race detector needs a C compiler; without one the tests run without it, and say so.
 CC_FOUND := $(shell command -v $${CC:-cc} gcc clang 2>/dev/null | head -n 1)
 GOTEST := $(if $(CC_FOUND),CGO_ENABLED=1 go test -race,go test) -timeout 20m
@@ -28,21 +29,19 @@ help: ## list the commands
 .PHONY: build
 build: ## build the manager and the agent into bin/
 	@mkdir -p bin
-	$(GOBUILD) -o bin/bullpen-manager ./cmd/manager
-	$(GOBUILD) -o bin/bullpen-agent ./cmd/agent
+	@$(BUILD) bin/bullpen-manager ./cmd/manager "$(LDFLAGS)"
+	@$(BUILD) bin/bullpen-agent ./cmd/agent "$(LDFLAGS)"
 
 .PHONY: localcluster
 localcluster: ## build the local cluster and the Kubernetes binaries it runs, where they are missing
 	@mkdir -p $(CACHE)
-	@echo "localcluster: building"
-	@cd hack/localcluster && go build -ldflags '-s -w' -o $(LOCALCLUSTER) .
+	@cd hack/localcluster && $(BUILD) $(LOCALCLUSTER) . "-s -w"
 	@$(LOCALCLUSTER) build --bin $(K8S)
 
 .PHONY: demo
 demo: build localcluster ## run a team of agents on a local cluster until its sample work is done
-	@mkdir -p bin
-	@$(GOBUILD) -o bin/demo ./hack/demo
-	@$(GOBUILD) -o bin/demo-worker ./hack/demo/worker
+	@$(BUILD) bin/demo ./hack/demo "$(LDFLAGS)"
+	@$(BUILD) bin/demo-worker ./hack/demo/worker "$(LDFLAGS)"
 	@bin/demo up --dir $(DEMO) --bin $(CURDIR)/bin --localcluster $(LOCALCLUSTER) --kubernetes $(K8S)
 
 .PHONY: demo-down
@@ -89,9 +88,7 @@ clean: ## remove what was built, but not the Kubernetes binaries
 
 # Tools are pinned in tools/go.mod and built from their modules.
 bin/controller-gen: tools/go.mod
-	@echo "tools: building controller-gen"
-	@mkdir -p bin && cd tools && go build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+	@mkdir -p bin && cd tools && $(BUILD) ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
 
 bin/golangci-lint: tools/go.mod
-	@echo "tools: building golangci-lint (takes some minutes the first time)"
-	@mkdir -p bin && cd tools && go build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@mkdir -p bin && cd tools && $(BUILD) ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
