@@ -35,7 +35,8 @@ type Options struct {
 	Namespaces []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Concurrency is how many objects of a kind are reconciled side by side; 0 is 8.
+	// Concurrency is how many objects of a kind are reconciled side by side; 0 is 32. Most of that time is spent waiting for the API
+	// server to take a status, and a new item must not wait behind it for its offer.
 	Concurrency int
 }
 
@@ -48,7 +49,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Concurrency = cmp.Or(o.Concurrency, 8)
+	o.Concurrency = cmp.Or(o.Concurrency, 32)
 	if err := addIndexes(mgr); err != nil {
 		return err
 	}

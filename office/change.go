@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/office/dispatch"
@@ -26,8 +25,9 @@ type work struct {
 	ctx context.Context
 	tx  store.Tx
 	now time.Time
-	// people are yet to be advanced, changed are the views to tell of, after runs once the transaction is durable.
+	// people are yet to be advanced, and waiting has the same as a set; changed are the views to tell of, after runs once the transaction is durable.
 	people  []model.PersonKey
+	waiting map[model.PersonKey]bool
 	changed map[model.Change]struct{}
 	after   []func()
 	// redeliver sends an offer again that is outstanding: the person has just connected.
@@ -39,7 +39,7 @@ type work struct {
 func (o *Office) change(ctx context.Context, fn func(w *work) error, answer ...func()) error {
 	var w *work
 	err := o.store.Update(ctx, func(tx store.Tx) error {
-		w = &work{o: o, ctx: ctx, tx: tx, now: o.now(), changed: map[model.Change]struct{}{}}
+		w = &work{o: o, ctx: ctx, tx: tx, now: o.now(), waiting: map[model.PersonKey]bool{}, changed: map[model.Change]struct{}{}}
 		if err := fn(w); err != nil {
 			return err
 		}
@@ -62,6 +62,7 @@ func (w *work) settle() error {
 	for len(w.people) > 0 {
 		key := w.people[0]
 		w.people = w.people[1:]
+		delete(w.waiting, key)
 		if err := w.advance(key); err != nil {
 			return fmt.Errorf("person %s: %w", key, err)
 		}
@@ -71,7 +72,8 @@ func (w *work) settle() error {
 
 // touchPerson has the person looked at before the transaction ends, and its view shown.
 func (w *work) touchPerson(key model.PersonKey) {
-	if key.Handle != "" && !slices.Contains(w.people, key) {
+	if key.Handle != "" && !w.waiting[key] {
+		w.waiting[key] = true
 		w.people = append(w.people, key)
 	}
 }

@@ -47,13 +47,18 @@ func (o *Office) ForgetTeam(ctx context.Context, key model.TeamKey) error {
 	return err
 }
 
-// teamChanged looks again at everything of a team.
-func (w *work) teamChanged(key model.TeamKey) error {
+// reholdTeam looks again at whether the items of a team can run.
+func (w *work) reholdTeam(key model.TeamKey) error {
 	ids, err := w.tx.Unfinished(key)
 	if err != nil {
 		return err
 	}
-	if err := w.rehold(ids); err != nil {
+	return w.rehold(ids)
+}
+
+// teamChanged looks again at everything of a team.
+func (w *work) teamChanged(key model.TeamKey) error {
+	if err := w.reholdTeam(key); err != nil {
 		return err
 	}
 	people, err := w.tx.People(key)
@@ -83,7 +88,7 @@ func (o *Office) SyncPerson(ctx context.Context, person model.Person) error {
 		if old != nil && old.Role == person.Role {
 			return nil
 		}
-		return w.teamChanged(person.Key.Team) // items may wait for this handle or role
+		return w.reholdTeam(person.Key.Team) // items may wait for this handle or role
 	})
 	if err != nil {
 		return err
@@ -126,7 +131,8 @@ func (o *Office) ForgetPerson(ctx context.Context, uid string) error {
 				return err
 			}
 		}
-		return w.teamChanged(gone.Key.Team)
+		w.showTeam(gone.Key.Team)
+		return w.reholdTeam(gone.Key.Team)
 	})
 	if err != nil || gone == nil {
 		return err

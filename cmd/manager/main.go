@@ -94,7 +94,7 @@ func command() *cobra.Command {
 	f.StringVar(&o.metricsAddress, "metrics-address", ":8080", "where Prometheus metrics are served; 0 serves none")
 	f.StringVar(&o.healthAddress, "health-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "wait to become the leader before doing anything")
-	f.IntVar(&o.concurrency, "concurrency", 8, "how many objects of a kind are looked at side by side")
+	f.IntVar(&o.concurrency, "concurrency", 32, "how many objects of a kind are looked at side by side")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "json", "json or text")
 	return c
