@@ -38,7 +38,7 @@ func personStatus(s *personSnapshot, want *wanted, view *model.PersonView, pod p
 		// The office has no such person, or none that could work.
 		status.State, status.CurrentItem, status.Queued, status.PausedUntil = api.PersonState(model.PersonOffline), "", 0, nil
 	}
-	wanted := readiness(s, want, view, pod, errs, now)
+	wanted := readiness(s, view, pod, errs, now)
 	if pod.pending != "" {
 		wanted = append(wanted, condition(api.ConditionRolloutPending, true, api.ReasonBetweenRounds, pod.pending))
 	}
@@ -74,7 +74,7 @@ func showView(status *api.PersonStatus, view *model.PersonView) {
 }
 
 // readiness gives Ready, and Stalled where a user must mend something. What lies deeper is told first.
-func readiness(s *personSnapshot, want *wanted, view *model.PersonView, pod podPlan, errs personErrors, now time.Time) []metav1.Condition {
+func readiness(s *personSnapshot, view *model.PersonView, pod podPlan, errs personErrors, now time.Time) []metav1.Condition {
 	if p := trouble(s, view, pod, errs, now); p != nil {
 		conditions := []metav1.Condition{condition(api.ConditionReady, false, p.reason, p.message)}
 		if p.stalled {
