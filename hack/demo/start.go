@@ -89,13 +89,14 @@ func (d *demo) startCluster(ctx context.Context) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, d.localcluster, "up", "--detach", "--bin", d.kubernetes, "--state", filepath.Join(d.dir, "cluster"),
-		"--image", agentImage+"="+image, "--pass-env", "DEMO_REPOSITORY", "--pass-env", "GOCACHE", "--pass-env", "GOFLAGS", "--pass-env", "GOPROXY")
+		"--image", agentImage+"="+image, "--pass-env", "DEMO_REPOSITORY", "--pass-env", "GOCACHE", "--pass-env", "GOFLAGS", "--pass-env", "GOPROXY", "--pass-env", "CGO_ENABLED")
 	goCache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
 		return fmt.Errorf("go env GOCACHE: %w", err)
 	}
-	// The agents build with the machine's build cache, and fetch nothing.
-	cmd.Env = append(os.Environ(), "DEMO_REPOSITORY="+d.repository(), "GOCACHE="+strings.TrimSpace(string(goCache)), "GOFLAGS=-buildvcs=false", "GOPROXY=off")
+	// The agents build with the machine's build cache and with the flags that filled it, and fetch nothing.
+	cmd.Env = append(os.Environ(), "DEMO_REPOSITORY="+d.repository(), "GOCACHE="+strings.TrimSpace(string(goCache)), 
+		"GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0", "GOPROXY=off")
 	return loud(cmd)
 }
 
