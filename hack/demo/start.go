@@ -95,7 +95,7 @@ func (d *demo) startCluster(ctx context.Context) error {
 		return fmt.Errorf("go env GOCACHE: %w", err)
 	}
 	// The agents build with the machine's build cache and with the flags that filled it, and fetch nothing.
-	cmd.Env = append(os.Environ(), "DEMO_REPOSITORY="+d.repository(), "GOCACHE="+strings.TrimSpace(string(goCache)), 
+	cmd.Env = append(os.Environ(), "DEMO_REPOSITORY="+d.repository(), "GOCACHE="+strings.TrimSpace(string(goCache)),
 		"GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0", "GOPROXY=off")
 	return loud(cmd)
 }
@@ -137,7 +137,7 @@ func (d *demo) startManager(ctx context.Context) error {
 	if err := d.stopManager(); err != nil {
 		return err
 	}
-	if err := d.kube(ctx, "delete", "-f", d.samples, "--ignore-not-found", "--timeout=60s"); err != nil {
+	if err := d.clear(ctx); err != nil {
 		return err
 	}
 	office, err := freePort()
@@ -188,6 +188,16 @@ func (d *demo) startManager(ctx context.Context) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// clear removes what an earlier demo left in the cluster: its objects, and what the operator made for them, which the cluster's garbage
+// collector would only get to in a while.
+func (d *demo) clear(ctx context.Context) error {
+	if err := d.kube(ctx, "-n", "demo", "delete", "workitems,people,teams", "--all", "--timeout=30s"); err != nil {
+		return err
+	}
+	return d.kube(ctx, "-n", "demo", "delete", "pods,persistentvolumeclaims,secrets,serviceaccounts",
+		"-l", "app.kubernetes.io/managed-by=bullpen", "--grace-period=1", "--timeout=30s")
 }
 
 func (d *demo) pidFile() string { return filepath.Join(d.dir, "manager.pid") }
