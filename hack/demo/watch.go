@@ -181,7 +181,7 @@ Every item ended as the sample says, %.0f s after the start. Look around:
   export KUBECONFIG=%s
   %s -n demo describe workitem flaky-fixture
   %s -n demo logs ada-agent
-  git -C %s log -p work/add-french
+  git -C %s log -p item/add-french
 
 Stop it all with: make demo-down
 `, time.Since(d.started).Seconds(), d.kubeconfig(), d.kubectl(), d.kubectl(), d.repository())

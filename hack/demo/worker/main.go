@@ -59,7 +59,7 @@ func work(stdin io.Reader) error {
 		return err
 	}
 	clone := filepath.Join(os.Getenv(contract.EnvItemDir), "repository")
-	branch := "work/" + slug(o.WorkItem.Title)
+	branch := "item/" + slug(o.WorkItem.Title)
 	fmt.Println("cloning")
 	if err := checkout(clone, branch); err != nil {
 		return err
