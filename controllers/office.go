@@ -31,7 +31,7 @@ type Office interface {
 	// SyncItem tells the item as declared and as its status last recorded it, and gives what there is to show. It is idempotent.
 	SyncItem(ctx context.Context, facts model.ItemFacts) (model.ItemView, error)
 	// ForgetItem tells that the object is gone: an unfinished item is canceled, a running round ended. expired says that
-	// its TTL removed it: then it leaves a tombstone.
+	// its TTL removed it: then it leaves a tombstone. Told again, it changes nothing, whatever expired says then.
 	ForgetItem(ctx context.Context, uid string, expired bool) error
 
 	// Retain tells every object that exists, once the caches are synced: what the store knows beyond was deleted meanwhile.

