@@ -22,10 +22,10 @@ const candidates = 16
 // work is one transaction, with what follows from it.
 type work struct {
 	o   *Office
-	ctx context.Context
 	tx  store.Tx
 	now time.Time
-	// people are yet to be advanced, and waiting has the same as a set; changed are the views to tell of, after runs once the transaction is durable.
+	// people are yet to be advanced, and waiting has the same as a set; changed are the views to tell of, after runs once the
+	// transaction is durable.
 	people  []model.PersonKey
 	waiting map[model.PersonKey]bool
 	changed map[model.Change]struct{}
@@ -39,7 +39,7 @@ type work struct {
 func (o *Office) change(ctx context.Context, fn func(w *work) error, answer ...func()) error {
 	var w *work
 	err := o.store.Update(ctx, func(tx store.Tx) error {
-		w = &work{o: o, ctx: ctx, tx: tx, now: o.now(), waiting: map[model.PersonKey]bool{}, changed: map[model.Change]struct{}{}}
+		w = &work{o: o, tx: tx, now: o.now(), waiting: map[model.PersonKey]bool{}, changed: map[model.Change]struct{}{}}
 		if err := fn(w); err != nil {
 			return err
 		}
@@ -260,11 +260,6 @@ func (w *work) advance(key model.PersonKey) error {
 		return nil
 	}
 	plan := dispatch.Next(snapshot, w.now)
-	if plan.Ended != nil {
-		if err := w.endRound(*plan.Ended, plan.Put[0]); err != nil {
-			return err
-		}
-	}
 	for i := range plan.Put {
 		if err := w.putPlanned(&plan, i); err != nil {
 			return err
@@ -300,7 +295,7 @@ func (w *work) putPlanned(plan *dispatch.Plan, i int) error {
 	it := plan.Put[i]
 	if plan.Offer == nil || plan.Offer.ID != it.ID {
 		// Ended or held: followed up like any other change, so that others may take the item and the person the next one.
-		return w.apply(protocol.WorkItemState(""), dispatch.Outcome{Item: it, Changed: true})
+		return w.apply("", dispatch.Outcome{Item: it, Ended: plan.Ended, Changed: true})
 	}
 	if err := w.tx.PutRound(*it.Round); err != nil {
 		return err

@@ -185,9 +185,11 @@ type agent struct {
 }
 
 // dial opens a connection without a hello.
-func (b *bench) dial() *agent {
+func (b *bench) dial() *agent { return b.dialTeam(shop) }
+
+func (b *bench) dialTeam(team model.TeamKey) *agent {
 	b.t.Helper()
-	ws, _, err := websocket.DefaultDialer.Dial(b.url+"/v1/teams/ns/shop/agent", nil)
+	ws, _, err := websocket.DefaultDialer.Dial(b.url+"/v1/teams/"+team.String()+"/agent", nil)
 	b.must(err)
 	b.t.Cleanup(func() { _ = ws.Close() })
 	return &agent{b: b, ws: ws}

@@ -155,7 +155,7 @@ func outcome(out dispatch.Outcome, werr *protocol.WireError) (dispatch.Outcome, 
 // onItem changes an item by a pure decision.
 func (r request) onItem(id string, decide func(*work, model.Item) (dispatch.Outcome, error)) error {
 	return r.change(func(w *work) error {
-		it, err := w.item(id)
+		it, err := itemOf(w.tx, r.p, id)
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (r request) onItem(id string, decide func(*work, model.Item) (dispatch.Outc
 // onRun changes an item that the person runs now.
 func (r request) onRun(id string, edit func(*work, *model.Item) error) error {
 	err := r.change(func(w *work) error {
-		it, err := w.running(r.p, id)
+		it, err := running(w.tx, r.p, id)
 		if err != nil {
 			return err
 		}
@@ -191,29 +191,26 @@ func (r request) onRun(id string, edit func(*work, *model.Item) error) error {
 	return err
 }
 
-// item gives the item, or unknown_item.
-func (w *work) item(id string) (model.Item, error) {
-	it, err := found(w.tx.Item(id))
+// itemOf gives the item, or unknown_item where there is none or it is another team's: handles are unique within a team only.
+func itemOf(r store.Reader, p *peer, id string) (model.Item, error) {
+	it, err := found(r.Item(id))
 	if err != nil {
 		return model.Item{}, err
 	}
-	if it == nil {
+	if it == nil || it.TeamKey() != p.key.Team {
 		return model.Item{}, protocol.Errorf(protocol.CodeUnknownItem, "there is no work item %q", cut(id, 100))
 	}
 	return *it, nil
 }
 
 // running gives the item if the person runs it now.
-func (w *work) running(p *peer, id string) (model.Item, error) {
-	it, err := w.item(id)
+func running(r store.Reader, p *peer, id string) (model.Item, error) {
+	it, err := itemOf(r, p, id)
 	if err != nil {
 		return it, err
 	}
 	if werr := dispatch.Running(it, p.key.Handle); werr != nil {
 		return it, werr
-	}
-	if it.TeamKey() != p.key.Team {
-		return it, protocol.Errorf(protocol.CodeUnknownItem, "there is no work item %q", cut(id, 100))
 	}
 	return it, nil
 }
@@ -233,17 +230,8 @@ func (r request) heartbeat(m protocol.Heartbeat) error {
 	}
 	if !r.p.isRunning(m.WorkItemID) {
 		return r.o.store.View(r.ctx, func(tx store.Reader) error {
-			it, err := found(tx.Item(m.WorkItemID))
-			if err != nil {
-				return err
-			}
-			if it == nil || it.TeamKey() != r.p.key.Team {
-				return protocol.Errorf(protocol.CodeUnknownItem, "there is no work item %q", cut(m.WorkItemID, 100))
-			}
-			if werr := dispatch.Running(*it, r.p.key.Handle); werr != nil {
-				return werr
-			}
-			return nil
+			_, err := running(tx, r.p, m.WorkItemID)
+			return err
 		})
 	}
 	r.p.beat.Store(time.Now().UnixNano())
@@ -252,14 +240,14 @@ func (r request) heartbeat(m protocol.Heartbeat) error {
 
 func (r request) journal(m protocol.Journal) error {
 	return r.change(func(w *work) error {
-		it, err := w.item(m.WorkItemID)
+		it, err := itemOf(w.tx, r.p, m.WorkItemID)
 		if err != nil {
 			return err
 		}
 		if first, err := w.first(r.p, it, r.f); err != nil || !first {
 			return err
 		}
-		if _, err := w.running(r.p, m.WorkItemID); err != nil {
+		if _, err := running(w.tx, r.p, m.WorkItemID); err != nil {
 			return err
 		}
 		r.p.beat.Store(time.Now().UnixNano())
@@ -270,7 +258,7 @@ func (r request) journal(m protocol.Journal) error {
 // first says whether the message comes for the first time: the same id and payload from the same person is a repeat. Somebody
 // else's item is refused before anything of it is remembered.
 func (w *work) first(p *peer, it model.Item, f protocol.Frame) (bool, error) {
-	if it.Assignee != p.key.Handle || it.TeamKey() != p.key.Team {
+	if it.Assignee != p.key.Handle {
 		return false, protocol.Errorf(protocol.CodeUnknownItem, "you have no work item %s", it.ID)
 	}
 	data, err := protocol.Encode(protocol.Frame{ID: f.ID, Message: f.Message})
@@ -304,7 +292,7 @@ func (r request) fail(m protocol.Fail) error {
 func (r request) endOfRound(id string, usage []protocol.SessionUsage,
 	decide func(*work, model.Item) (dispatch.Outcome, error)) error {
 	return r.change(func(w *work) error {
-		it, err := w.item(id)
+		it, err := itemOf(w.tx, r.p, id)
 		if err != nil {
 			return err
 		}

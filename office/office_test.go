@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/bullpen-dev/bullpen/office/dispatch"
 	"github.com/bullpen-dev/bullpen/office/hub"
 	"github.com/bullpen-dev/bullpen/office/model"
 	"github.com/bullpen-dev/bullpen/office/protocol"
@@ -353,6 +354,34 @@ func TestARoleItemGoesToOnePersonAndStays(t *testing.T) {
 	if !slices.Equal(states, []protocol.ItemState{"active", "not_yours", "unknown"}) {
 		t.Errorf("work_status says %v", states)
 	}
+}
+
+func TestAnItemOfAnotherTeamIsUnknownToAPersonOfTheSameHandle(t *testing.T) {
+	b := open(t)
+	elsewhere := model.TeamKey{Namespace: "ns", Name: "elsewhere"}
+	team := model.Team{UID: "team-2", Key: elsewhere, Policy: dispatch.DefaultPolicy(), Config: protocol.DefaultTeamConfig()}
+	team.Config.Name = elsewhere.Name
+	b.must(b.office.SyncTeam(t.Context(), team))
+	namesake := person("ada")
+	namesake.UID, namesake.Name, namesake.Key.Team = "uid-ada-2", "ada-2", elsewhere
+	b.must(b.office.SyncPerson(t.Context(), namesake))
+	b.apply("theirs", func(f *model.ItemFacts) { f.Spec.Team = elsewhere.Name })
+	other := b.dialTeam(elsewhere)
+	other.reply(other.send(protocol.Hello{Person: "ada", Token: "token-ada", ProtocolVersion: protocol.Version, AgentVersion: "test"}))
+	other.offer()
+	a, _ := b.connect("ada")
+	for _, m := range []protocol.Message{
+		protocol.Accept{WorkItemID: "uid-theirs"},
+		protocol.Decline{WorkItemID: "uid-theirs", Reason: "no"},
+		protocol.Heartbeat{WorkItemID: "uid-theirs"},
+		protocol.Progress{WorkItemID: "uid-theirs", Text: "x"},
+		protocol.Journal{WorkItemID: "uid-theirs", Text: "x"},
+		protocol.Fail{WorkItemID: "uid-theirs", Reason: "x"},
+		done("theirs"),
+	} {
+		a.refused(m, protocol.CodeUnknownItem)
+	}
+	other.ok(protocol.Accept{WorkItemID: "uid-theirs", Runtime: "command"})
 }
 
 func TestCancelInTheMiddleOfARoundDropsTheConnection(t *testing.T) {

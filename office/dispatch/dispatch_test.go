@@ -46,7 +46,6 @@ func isDone(it *model.Item) {
 }
 
 func TestHandBack(t *testing.T) {
-	policy := DefaultPolicy()
 	for name, tc := range map[string]struct {
 		item     model.Item
 		hb       protocol.Handback
@@ -97,7 +96,6 @@ func TestHandBack(t *testing.T) {
 			if err != nil || again.Changed || !cmp.Equal(again.Item, out.Item) {
 				t.Errorf("the hand-back again changed the item or was refused: %v %v", again.Changed, err)
 			}
-			_ = policy
 		})
 	}
 }

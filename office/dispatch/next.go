@@ -33,7 +33,7 @@ type Snapshot struct {
 
 // Plan is what is to be done about the person.
 type Plan struct {
-	// Put are items to store, and Ended is the round that ended with them.
+	// Put are items to store. Ended is the round that ended with the item, which is then the only one.
 	Put   []model.Item
 	Ended *model.Round
 	// Offer is the item (also in Put) to be offered now.
