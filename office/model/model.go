@@ -5,6 +5,7 @@
 package model
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/office/protocol"
@@ -39,6 +40,8 @@ type Team struct {
 	Suspended bool
 	Policy    Policy
 	Usage     UsagePolicy
+	// EventsTokenHash is the SHA-256 of the token that events from outside come with; zero takes none.
+	EventsTokenHash [32]byte
 }
 
 // Policy says how rounds of a team are run.
@@ -62,6 +65,18 @@ type UsagePolicy struct {
 	// PauseAt is the fraction of a usage window at which a person pauses until its reset; 0 never pauses.
 	PauseAt float64
 	Budgets []Budget
+	// Prices are the team's own list prices; they go before the built-in ones.
+	Prices []Price
+}
+
+// Price is what a million tokens of a model cost, in millionths of a US dollar.
+type Price struct {
+	// Model is a model id, or with a * at its end the beginning of many.
+	Model         string
+	Input         int64
+	Output        int64
+	CacheRead     int64
+	CacheCreation int64
 }
 
 // BudgetScope says whose usage a budget adds up.
@@ -85,6 +100,9 @@ type Budget struct {
 	// side by side cannot all pass one check.
 	ReserveTokens   int64
 	ReserveMicroUSD int64
+	// WarnAt and StopAt are fractions of the bounds: from WarnAt on people are warned, from StopAt on running rounds are ended. 0 never.
+	WarnAt float64
+	StopAt float64
 }
 
 // Person is one agent of a team, as its user declared it and as Kubernetes saw its pod.
@@ -169,6 +187,8 @@ type Item struct {
 	Assignee string
 	// Front puts the item before all others of its person: an interrupted one goes on first.
 	Front bool
+	// Place is where the item was put in its person's queue; nil leaves it to priority and age. See Rank.
+	Place *Rank
 	// NotBefore is the earliest time of the next offer; zero is at once.
 	NotBefore time.Time
 	// Round is the round that is offered or running, nil between rounds.
@@ -196,6 +216,16 @@ type Item struct {
 	// StartedAt is when the first round was accepted, FinishedAt when the item became done, blocked or canceled.
 	StartedAt  time.Time
 	FinishedAt time.Time
+	// FeedbackSeen is the number of the last feedback that a round has dealt with; what is above waits for one.
+	FeedbackSeen int64
+	// Origin is the chat message that the item came from, nil where none did.
+	Origin *protocol.Origin
+	// Question is what an item of kind KindQuestion asks; nil for others.
+	Question *Question
+	// Filed is what a chat session filed.
+	Filed []Filed
+	// Birth is set on an item that began in the office; see Birth.
+	Birth *Birth
 	// Gone says that the object was deleted; what happened stays.
 	Gone bool
 	// Revision is the store's revision at the last change.
@@ -205,6 +235,70 @@ type Item struct {
 // Finished says whether the item is done or canceled: nothing but a rerun moves it.
 func (i *Item) Finished() bool {
 	return i.State == protocol.StateDone || i.State == protocol.StateCanceled
+}
+
+// Kinds of items that begin in the office.
+const (
+	// KindQuestion is a teammate's question.
+	KindQuestion = "question"
+	// KindChat is a conversation in a chat thread.
+	KindChat = "chat"
+	// KindTicket is a ticket that a chat session filed as work, KindTask a request that it queued without one.
+	KindTicket = "ticket"
+	KindTask   = "task"
+	// KindAssigned is a ticket that was assigned to the person.
+	KindAssigned = "assigned"
+	// KindReviewFeedback is a pull request of the person's that somebody reviewed or that fails its checks.
+	KindReviewFeedback = "review_feedback"
+)
+
+// IsChat says whether the item is a chat session: a conversation that a chat message began.
+func (i *Item) IsChat() bool { return i.Spec.Kind == KindChat && i.Origin != nil }
+
+// Birth is what an item has that began in the office: its id is the office's, and a controller makes its object under the item's
+// name, once.
+type Birth struct {
+	// ObjectUID is the UID of the object; empty until there is one.
+	ObjectUID string
+}
+
+// Question is a question from one person to another.
+type Question struct {
+	// Asker is the handle of who asks, AskerItem the id of the item that the asker was at, if any.
+	Asker     string
+	AskerItem string
+	// To is the handle or the role that is asked, as the asker wrote it.
+	To   string
+	Text string
+	// Answer is what was answered, by whom and when; AnsweredAt is zero while the question is open.
+	Answer     string
+	AnsweredBy string
+	AnsweredAt time.Time
+}
+
+// Filed is a request that a chat session filed.
+type Filed struct {
+	// Request is its title, Ticket the key of its ticket, if it has one.
+	Request string
+	Ticket  string
+	// Assignee is who it was filed for, if for someone else.
+	Assignee string
+	// ItemID is the item that carries it, empty where it was filed for someone else.
+	ItemID string
+}
+
+// Rank is an item's place among others that are not in front: lower priority first, then lower key, compared as bytes.
+type Rank struct {
+	Priority int32
+	Key      string
+}
+
+// Rank is the item's place: where it was put, else by its priority and age.
+func (i *Item) Rank() Rank {
+	if i.Place != nil {
+		return *i.Place
+	}
+	return Rank{Priority: i.Spec.Priority, Key: fmt.Sprintf("%020d/%s", max(0, i.CreatedAt.UnixNano()), i.ID)}
 }
 
 // TeamKey is the key of the item's team.
@@ -251,7 +345,12 @@ type Round struct {
 	SessionID string
 	// Incarnation is the run of the agent's container that was last seen in this round.
 	Incarnation string
-	Usage       Usage
+	// FeedbackUpTo is the number of the last feedback that the round's offer had.
+	FeedbackUpTo int64
+	// Produced is what the agent made in this round, as refs; TicketStatus the status of the item's ticket when it was accepted.
+	Produced     []string
+	TicketStatus protocol.TicketStatus
+	Usage        Usage
 }
 
 // Accepted says whether the agent took the offer.

@@ -11,8 +11,11 @@ type Usage struct {
 	CacheReadTokens     int64 `json:",omitempty"`
 	CacheCreationTokens int64 `json:",omitempty"`
 	CostMicroUSD        int64 `json:",omitempty"`
-	// CostKnown is false where no runtime reported a cost: unknown is not zero.
+	// CostKnown is false where no cost is known at all: unknown is not zero.
 	CostKnown bool `json:",omitempty"`
+	// UnpricedTokens are those of the tokens whose cost nobody knows: neither the runtime told it, nor is there a price. Where there
+	// are any, the cost is a lower bound.
+	UnpricedTokens int64 `json:",omitempty"`
 }
 
 // Tokens adds the four counts up.
@@ -29,6 +32,7 @@ func (u Usage) Add(v Usage) Usage {
 		CacheCreationTokens: u.CacheCreationTokens + v.CacheCreationTokens,
 		CostMicroUSD:        u.CostMicroUSD + v.CostMicroUSD,
 		CostKnown:           u.CostKnown || v.CostKnown,
+		UnpricedTokens:      u.UnpricedTokens + v.UnpricedTokens,
 	}
 }
 
@@ -42,6 +46,7 @@ func (u Usage) Since(last Usage) Usage {
 		CacheCreationTokens: max(0, u.CacheCreationTokens-last.CacheCreationTokens),
 		CostMicroUSD:        max(0, u.CostMicroUSD-last.CostMicroUSD),
 		CostKnown:           u.CostKnown,
+		UnpricedTokens:      max(0, u.UnpricedTokens-last.UnpricedTokens),
 	}
 }
 
@@ -54,6 +59,7 @@ func (u Usage) Max(v Usage) Usage {
 		CacheCreationTokens: max(u.CacheCreationTokens, v.CacheCreationTokens),
 		CostMicroUSD:        max(u.CostMicroUSD, v.CostMicroUSD),
 		CostKnown:           u.CostKnown || v.CostKnown,
+		UnpricedTokens:      max(u.UnpricedTokens, v.UnpricedTokens),
 	}
 }
 

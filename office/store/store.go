@@ -16,6 +16,9 @@ import (
 // ErrNotFound says that the store has no such thing. Test for it with errors.Is.
 var ErrNotFound = errors.New("not in the store")
 
+// ErrQuery is what a search gets whose query cannot be understood; the text around it says why. Test for it with errors.Is.
+var ErrQuery = errors.New("the query cannot be understood")
+
 // ErrClosed is what a transaction gets that did not begin before the store was closed.
 var ErrClosed = errors.New("the store is closed")
 
@@ -66,7 +69,7 @@ type Reader interface {
 	// Candidates gives the queued items without a round which this person may be offered at now: its own (assigned to it, or
 	// asked of it), and those of its role (if that is not empty) that nobody has. Left out are items with a NotBefore
 	// after now, and items with a hold, except the hold model.ReasonBudgetExhausted. In the order in which they run: front
-	// first, then priority, then age, then id. next is the earliest NotBefore after now among those that only their
+	// first, then by Item.Rank. next is the earliest NotBefore after now among those that only their
 	// NotBefore left out; zero is none.
 	Candidates(key model.PersonKey, role string, now time.Time, limit int) (items []model.Item, next time.Time, err error)
 	// ItemsOf lists the items that the person has: assigned to it, or asked of it and assigned to nobody. Without gone ones,
@@ -100,6 +103,62 @@ type Reader interface {
 	// RunningRounds counts the items of the team, and of them those of the person, that have a round.
 	RunningRounds(key model.PersonKey) (team, person int, err error)
 
+	// TicketUsage adds up what the rounds of all items used that are about the ticket, by person, model and kind: those whose subject
+	// it is, and those with a ref to it. runs counts their accepted rounds by person and kind (Model empty, Usage zero).
+	TicketUsage(team model.TeamKey, ticket string) (shares []model.TicketShare, runs []model.TicketRuns, err error)
+
+	// Unborn lists items of Birth without an object, oldest first: neither gone nor told to have one.
+	Unborn() ([]model.Item, error)
+
+	// Feedback lists an item's feedback with a number above after, in order.
+	Feedback(itemID string, after int64) ([]model.Feedback, error)
+
+	// Refs lists an item's refs, in the order in which they were put.
+	Refs(itemID string) ([]model.Ref, error)
+	// ItemsAbout lists ids of the team's items that have a ref to the place or whose subject it is, without gone ones; latest created first.
+	ItemsAbout(team model.TeamKey, place model.Place) ([]string, error)
+
+	// Threads lists the chat threads of an item, in the order in which they were linked.
+	Threads(itemID string) ([]model.Thread, error)
+	// ItemsInThread lists ids of the items linked to a thread that the person hears, also gone ones; the latest linked first.
+	ItemsInThread(key model.PersonKey, channel, thread string) ([]string, error)
+
+	// Event gives an event that was taken in.
+	Event(team model.TeamKey, source, id string) (model.Event, error)
+
+	// Act gives an act; OpenActs lists those that the person has not answered, oldest first.
+	Act(team model.TeamKey, id string) (model.Act, error)
+	OpenActs(key model.PersonKey) ([]model.Act, error)
+
+	// Report gives a report; OpenReports lists those that the person has not confirmed, oldest first.
+	Report(id string) (model.Report, error)
+	OpenReports(key model.PersonKey) ([]model.Report, error)
+
+	Ticket(team model.TeamKey, key string) (model.Ticket, error)
+	// TicketsOf lists the open tickets assigned to any of these names; SubTickets those whose parent is the ticket. By key.
+	TicketsOf(team model.TeamKey, assignees []string) ([]model.Ticket, error)
+	SubTickets(team model.TeamKey, parent string) ([]model.Ticket, error)
+	// TicketPrefixes lists what stands before the number in the keys of known tickets, such as ACME.
+	TicketPrefixes(team model.TeamKey) ([]string, error)
+
+	Pull(team model.TeamKey, ref string) (model.Pull, error)
+	// Pulls lists pull requests: open ones first, the newest first, then those that ended, the latest first. more counts the matches
+	// beyond the limit.
+	Pulls(team model.TeamKey, filter model.PullFilter) (pulls []model.Pull, more int, err error)
+
+	Doc(team model.TeamKey, id string) (model.Doc, error)
+	// DocsFor lists the documents written for a ticket, by id.
+	DocsFor(team model.TeamKey, ticket string) ([]model.Doc, error)
+
+	// Remarks lists the latest remarks at a place, oldest first, at most limit, and counts all there are.
+	Remarks(team model.TeamKey, place model.Place, limit int) (remarks []model.Remark, total int, err error)
+	Remark(team model.TeamKey, place model.Place, id string) (model.Remark, error)
+
+	// Recall searches what the person has to do with: its items (title, body, and the hand-backs of their rounds), their journals, the
+	// remarks at places that they refer to, and what was said in its chat threads. Newest first; more says that older ones match too.
+	// A query without any word to look for gives ErrQuery.
+	Recall(q model.Recall) (moments []model.Moment, more bool, err error)
+
 	// Windows gives the last usage report of a subscription.
 	Windows(team model.TeamKey, subscription string) (model.Windows, error)
 	// Doctor gives a person's last report.
@@ -131,6 +190,27 @@ type Tx interface {
 	AddUsage(entry model.LedgerEntry, totals model.Usage, at time.Time) error
 	PutWindows(model.Windows) error
 	PutDoctor(personUID string, d model.Doctor) error
+
+	// AppendFeedback gives the feedback its number and stores it. It says false, and stores nothing, where the item has feedback with
+	// this key; an empty key is never a repeat.
+	AppendFeedback(*model.Feedback) (bool, error)
+	// PutRef stores a ref unless the item has one to that place; LinkThread a thread unless the item has it.
+	PutRef(model.Ref) error
+	LinkThread(model.Thread) error
+
+	// PutEvent stores an event, or its trace. FirstEvent says whether the event was never taken in, and stores it then.
+	FirstEvent(model.Event) (bool, error)
+	PutEvent(model.Event) error
+
+	PutAct(model.Act) error
+	PutReport(model.Report) error
+
+	// These replace what the store has under the same key, ref or id. Remarks of one thread are resolved together by ResolveThread.
+	PutTicket(model.Ticket) error
+	PutPull(model.Pull) error
+	PutDoc(model.Doc) error
+	PutRemark(model.Remark) error
+	ResolveThread(team model.TeamKey, place model.Place, threadID string, resolved bool) error
 
 	// FirstTime says whether the key was never given before for this item, and remembers it: how repeats of a message are
 	// recognised, durably.

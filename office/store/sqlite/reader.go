@@ -29,6 +29,7 @@ var errOver = errors.New("the transaction is over: a Reader or Tx is valid only 
 
 // reader is a transaction in progress.
 type reader struct {
+	unbuiltReader
 	c *conn
 	// over is set when the function returned.
 	over bool

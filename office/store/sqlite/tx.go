@@ -16,7 +16,10 @@ import (
 )
 
 // tx is a write transaction in progress.
-type tx struct{ reader }
+type tx struct {
+	reader
+	unbuiltTx
+}
 
 var _ store.Tx = (*tx)(nil)
 

@@ -36,7 +36,7 @@ func newJob() *job {
 
 // run calls fn on the caller's goroutine while the writer waits. It gives the connection back even if fn does not return.
 func (j *job) run(c *conn, fn func(store.Tx) error) {
-	t := &tx{reader{c: c}}
+	t := &tx{reader: reader{c: c}}
 	err := errPanicked
 	defer func() {
 		t.over = true
