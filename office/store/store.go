@@ -81,7 +81,10 @@ type Reader interface {
 	Unfinished(team model.TeamKey) ([]string, error)
 	// CountItems counts a team's items by state, without gone ones.
 	CountItems(team model.TeamKey) (map[protocol.WorkItemState]int, error)
-	// LiveItems lists the ids of all items that are not gone.
+	// ItemByObject finds the item whose object has the UID: its id is the UID, or Birth.ObjectUID is.
+	ItemByObject(uid string) (model.Item, error)
+	// LiveItems lists the UIDs of the objects of all items that are not gone: Birth.ObjectUID of those that have a Birth, without
+	// those that have no object yet, and the ids of the others.
 	LiveItems() ([]string, error)
 	// Dependents lists ids of unfinished items of the namespace that depend on the item of that name.
 	Dependents(namespace, name string) ([]string, error)
