@@ -1,20 +1,15 @@
 package controllers
 
-// This file builds the parts of status that kinds share: conditions, usage, times and texts.
+// This file builds the parts of status that kinds share: conditions, times and texts.
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	api "github.com/bullpen-dev/bullpen/api/v1alpha1"
-	"github.com/bullpen-dev/bullpen/office/model"
 )
 
 // messageRunes bounds what a condition says.
@@ -75,47 +70,4 @@ func cut(text string, runes int) string {
 // line is a text on one line, cut.
 func line(text string, runes int) string {
 	return cut(strings.Join(strings.Fields(text), " "), runes)
-}
-
-func usageStatus(u model.Usage) api.UsageStatus {
-	status := api.UsageStatus{
-		InputTokens:         u.InputTokens,
-		OutputTokens:        u.OutputTokens,
-		CacheReadTokens:     u.CacheReadTokens,
-		CacheCreationTokens: u.CacheCreationTokens,
-		Tokens:              u.Tokens(),
-	}
-	if u.CostKnown {
-		status.CostUSD = dollars(u.CostMicroUSD)
-	}
-	return status
-}
-
-func usageOf(s api.UsageStatus) model.Usage {
-	micro, known := microUSD(s.CostUSD)
-	return model.Usage{
-		InputTokens:         s.InputTokens,
-		OutputTokens:        s.OutputTokens,
-		CacheReadTokens:     s.CacheReadTokens,
-		CacheCreationTokens: s.CacheCreationTokens,
-		CostMicroUSD:        micro,
-		CostKnown:           known,
-	}
-}
-
-// dollars writes millionths of a US dollar as a decimal with at least two digits after the point.
-func dollars(micro int64) string {
-	text := fmt.Sprintf("%d.%06d", micro/1_000_000, micro%1_000_000)
-	cents := len(text) - 4
-	return text[:cents] + strings.TrimRight(text[cents:], "0")
-}
-
-// microUSD reads what dollars wrote.
-func microUSD(text string) (micro int64, known bool) {
-	whole, fraction, _ := strings.Cut(text, ".")
-	if len(fraction) > 6 {
-		return 0, false
-	}
-	micro, err := strconv.ParseInt(whole+(fraction + "000000")[:6], 10, 64)
-	return micro, err == nil && whole != ""
 }

@@ -34,6 +34,11 @@ type Office interface {
 	// its TTL removed it: then it leaves a tombstone. Told again, it changes nothing, whatever expired says then.
 	ForgetItem(ctx context.Context, uid string, expired bool) error
 
+	// Unborn gives the item of that name that began in the office and has no object yet; nil where there is none. SyncItem with its
+	// object's facts makes the object known. Abandon cancels an item that cannot have one.
+	Unborn(ctx context.Context, namespace, name string) (*model.Item, error)
+	Abandon(ctx context.Context, id, reason string) error
+
 	// Retain tells every object that exists, once the caches are synced: what the store knows beyond was deleted meanwhile.
 	Retain(ctx context.Context, live model.Live) error
 

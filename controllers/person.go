@@ -274,6 +274,7 @@ func (r *personReconciler) show(ctx context.Context, s *personSnapshot, want *wa
 	if err := r.writeStatus(ctx, s.person, changed); err != nil {
 		return 0, err
 	}
+	r.tellBudget(changed, s.person.Status.Conditions, changed.Status.Conditions)
 	before := apimeta.IsStatusConditionTrue(s.person.Status.Conditions, api.ConditionStalled)
 	stalled := apimeta.FindStatusCondition(changed.Status.Conditions, api.ConditionStalled)
 	if stalled != nil && !before {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/bullpen-dev/bullpen/api/v1alpha1"
@@ -45,8 +46,20 @@ func personStatus(s *personSnapshot, want *wanted, view *model.PersonView, pod p
 	if c := doctorCondition(view, s.person.Status.Conditions); c != nil {
 		wanted = append(wanted, *c)
 	}
+	wanted = append(wanted, personBudget(view, s.person.Status.Conditions)...)
 	status.Conditions = setConditions(s.person.Status.Conditions, s.person.Generation, now, wanted...)
 	return status
+}
+
+// personBudget is the warning about the person's budget; without an office to ask, it stays as it is.
+func personBudget(view *model.PersonView, old []metav1.Condition) []metav1.Condition {
+	if view != nil {
+		return budgetCondition(view.BudgetWarning)
+	}
+	if warning := apimeta.FindStatusCondition(old, api.ConditionBudgetWarning); warning != nil {
+		return []metav1.Condition{*warning}
+	}
+	return nil
 }
 
 func showView(status *api.PersonStatus, view *model.PersonView) {

@@ -51,6 +51,9 @@ func TestPersonConditions(t *testing.T) {
 				s.person.Status.Conditions = setConditions(nil, 3, noon, condition(api.ConditionDoctor, false, api.ReasonDoctorChecksFailed, "x"))
 			},
 			view: &model.PersonView{State: model.PersonOffline}, want: []string{"DoctorOK=False/ChecksFailed", "Ready=False/AgentOffline"}, state: model.PersonOffline},
+		"a budget that is nearly used up": {
+			view: &model.PersonView{Connected: true, State: model.PersonIdle, BudgetWarning: model.Why{Reason: api.ReasonBudgetNearlyUsed, Message: "m"}},
+			want: []string{"Ready=True/Ready", "BudgetWarning=True/BudgetNearlyUsed"}, state: model.PersonIdle},
 		"what is over goes": {
 			edit: func(s *personSnapshot) {
 				s.person.Status.Conditions = append(s.person.Status.Conditions, condition(api.ConditionStalled, true, "x", "x"))

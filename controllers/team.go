@@ -5,10 +5,12 @@ package controllers
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -33,6 +35,7 @@ const (
 	defaultBackoff   = 10 * time.Second
 	defaultMaxWait   = time.Hour
 	defaultPauseAt   = int32(95)
+	defaultWarnAt    = int32(80)
 	// backoffSpan is how much longer than the first one a backoff becomes.
 	backoffSpan = 100
 )
@@ -42,7 +45,10 @@ const (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=bullpen,resources=leases,verbs=get;create;update
 
-type teamReconciler struct{ reconciler }
+type teamReconciler struct {
+	reconciler
+	tokens eventsTokens
+}
 
 func setupTeams(mgr ctrl.Manager, base reconciler, changes *router, o Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
@@ -51,7 +57,7 @@ func setupTeams(mgr ctrl.Manager, base reconciler, changes *router, o Options) e
 		Watches(&api.Person{}, handler.EnqueueRequestsFromMapFunc(teamOf)).
 		WatchesRawSource(changes.source(model.ChangedTeam)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrency}).
-		Complete(&teamReconciler{base})
+		Complete(&teamReconciler{reconciler: base, tokens: eventsTokens{read: make(map[types.NamespacedName]readToken)}})
 }
 
 func teamOf(_ context.Context, o client.Object) []reconcile.Request {
@@ -72,10 +78,19 @@ func (r *teamReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 			return outcome(err, 0)
 		}
 		r.writes.forget(teamKey(req.NamespacedName))
+		r.tokens.forget(req.NamespacedName)
 		return outcome(r.office.ForgetTeam(ctx, model.TeamKey{Namespace: req.Namespace, Name: req.Name}), 0)
 	}
-	// 3. Tell the office the team as declared.
-	syncErr := r.office.SyncTeam(ctx, teamFacts(team))
+	// 3. Read the token of its events, and tell the office the team as declared.
+	token, err := r.tokens.of(ctx, r.live, team, r.now())
+	if err != nil {
+		return outcome(err, 0)
+	}
+	var again time.Duration
+	if token.ready != nil {
+		again = tokenEvery
+	}
+	syncErr := r.office.SyncTeam(ctx, teamFacts(team, token.hash))
 	// 4. Status may wait for its turn; people change often. A spec that was not seen yet goes first.
 	seen := team.Status.ObservedGeneration == team.Generation
 	if wait := r.writes.wait(keyOf(team), r.now(), rosterEvery); wait > 0 && seen {
@@ -88,13 +103,14 @@ func (r *teamReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	// 6. Write status, once, if it changed.
 	changed := team.DeepCopy()
-	changed.Status = teamStatus(team, view, people, err, r.now())
+	changed.Status = teamStatus(team, view, people, token.ready, err, r.now())
 	if !apiequality.Semantic.DeepEqual(team.Status, changed.Status) && ctx.Err() == nil {
 		if writeErr := r.writeStatus(ctx, team, changed); writeErr != nil {
 			return outcome(writeErr, 0)
 		}
+		r.tellBudget(changed, team.Status.Conditions, changed.Status.Conditions)
 	}
-	return outcome(err, 0)
+	return outcome(err, again)
 }
 
 func keyOf(o client.Object) objectKey {
@@ -124,8 +140,8 @@ func (r *teamReconciler) gather(ctx context.Context, team *api.Team) (model.Team
 	return view, people.Items, err
 }
 
-// teamFacts is the team as the office knows it, with every default filled in.
-func teamFacts(team *api.Team) model.Team {
+// teamFacts is the team as the office knows it, with every default filled in. token is the hash of its events' token.
+func teamFacts(team *api.Team, token [sha256.Size]byte) model.Team {
 	spec := &team.Spec
 	policy := policyOf(spec.Policies)
 	config := protocol.DefaultTeamConfig()
@@ -147,6 +163,7 @@ func teamFacts(team *api.Team) model.Team {
 	config.Policies.Attempts = policy.Attempts
 	config.Policies.HeartbeatMs = int(policy.Heartbeat.Milliseconds())
 	config.Policies.MaxLostRounds = policy.MaxLostRounds
+	config.Pipeline.Context = contextLimits(spec.Pipeline.Context, config.Pipeline.Context)
 	config.Environment.Hooks = teamHooks(spec.Agent.Hooks)
 	return model.Team{
 		UID:       string(team.UID),
@@ -154,7 +171,28 @@ func teamFacts(team *api.Team) model.Team {
 		Config:    config,
 		Suspended: spec.Suspend,
 		Policy:    policy,
-		Usage:     model.UsagePolicy{TrackCost: spec.Usage.TrackCost, PauseAt: pauseAt, Budgets: budgetsOf(spec.Usage.Budgets)},
+		Usage: model.UsagePolicy{
+			TrackCost: spec.Usage.TrackCost, PauseAt: pauseAt, Budgets: budgetsOf(spec.Usage.Budgets), Prices: pricesOf(spec.Usage.Prices),
+		},
+		EventsTokenHash: token,
+	}
+}
+
+// contextLimits takes the limits that are given, and the others from the defaults.
+func contextLimits(given api.ContextLimits, defaults protocol.TeamContext) protocol.TeamContext {
+	or := func(n *int32, otherwise int) int {
+		if n == nil {
+			return otherwise
+		}
+		return int(*n)
+	}
+	return protocol.TeamContext{
+		BodyChars: or(given.BodyChars, defaults.BodyChars),
+		Comments:  or(given.Comments, defaults.Comments),
+		Reviews:   or(given.Reviews, defaults.Reviews),
+		Threads:   or(given.Threads, defaults.Threads),
+		Messages:  or(given.Messages, defaults.Messages),
+		Items:     or(given.Items, defaults.Items),
 	}
 }
 
@@ -162,7 +200,9 @@ func teamHooks(hooks *api.EnvironmentHooks) protocol.TeamHooks {
 	if hooks == nil {
 		return protocol.TeamHooks{}
 	}
-	return protocol.TeamHooks{BuildBase: hooks.BuildBase, AfterCheckout: hooks.AfterCheckout, BeforeStart: hooks.BeforeStart}
+	return protocol.TeamHooks{
+		BuildBase: hooks.BuildBase, AfterCheckout: hooks.AfterCheckout, BeforeStart: hooks.BeforeStart, OnAct: hooks.OnAct, OnReport: hooks.OnReport,
+	}
 }
 
 func teamRole(role api.Role) protocol.TeamRole {
@@ -198,6 +238,8 @@ func budgetsOf(list []api.Budget) []model.Budget {
 			Scope:         model.BudgetScope(b.Scope),
 			Tokens:        ptr.Deref(b.Tokens, 0),
 			ReserveTokens: b.ReserveTokens,
+			WarnAt:        float64(ptr.Deref(b.WarnAtPercent, defaultWarnAt)) / 100,
+			StopAt:        float64(ptr.Deref(b.StopAtPercent, 0)) / 100,
 		}
 		if b.CostUSD != nil {
 			budget.CostMicroUSD = model.MicroUSD(b.CostUSD.AsApproximateFloat64())
@@ -213,8 +255,26 @@ func budgetsOf(list []api.Budget) []model.Budget {
 	return budgets
 }
 
-// teamStatus is the status of a team. With an error, what was known before stays and the condition tells.
-func teamStatus(team *api.Team, view model.TeamView, people []api.Person, err error, now time.Time) api.TeamStatus {
+func pricesOf(list []api.Price) []model.Price {
+	var prices []model.Price
+	for _, p := range list {
+		price := model.Price{Model: p.Model, Input: microDollars(p.InputUSD), Output: microDollars(p.OutputUSD)}
+		price.CacheRead = microDollars(cmp.Or(p.CacheReadUSD, p.InputUSD))
+		price.CacheCreation = microDollars(cmp.Or(p.CacheCreationUSD, p.InputUSD))
+		prices = append(prices, price)
+	}
+	return prices
+}
+
+// microDollars is an amount in millionths, which the API server has checked.
+func microDollars(d api.Dollars) int64 {
+	micro, _ := microUSD(string(d))
+	return micro
+}
+
+// teamStatus is the status of a team. events is the condition of its events, nil where it takes none. With an error, what was known
+// before stays and the condition tells.
+func teamStatus(team *api.Team, view model.TeamView, people []api.Person, events *metav1.Condition, err error, now time.Time) api.TeamStatus {
 	status := *team.Status.DeepCopy()
 	ready := condition(api.ConditionReady, true, api.ReasonReady, "The team takes work.")
 	switch {
@@ -223,10 +283,18 @@ func teamStatus(team *api.Team, view model.TeamView, people []api.Person, err er
 	case team.Spec.Suspend:
 		ready = condition(api.ConditionReady, true, api.ReasonSuspended, "No new rounds start while spec.suspend is true.")
 	}
-	status.Conditions = setConditions(status.Conditions, team.Generation, now, ready)
+	wanted := []metav1.Condition{ready}
+	if events != nil {
+		wanted = append(wanted, *events)
+	}
 	if err != nil {
+		if warning := apimeta.FindStatusCondition(status.Conditions, api.ConditionBudgetWarning); warning != nil {
+			wanted = append(wanted, *warning)
+		}
+		status.Conditions = setConditions(status.Conditions, team.Generation, now, wanted...)
 		return status
 	}
+	status.Conditions = setConditions(status.Conditions, team.Generation, now, append(wanted, budgetCondition(view.BudgetWarning)...)...)
 	status.ObservedGeneration = team.Generation
 	status.People = countPeople(people)
 	status.WorkItems = countItems(view.Items)

@@ -9,11 +9,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -49,6 +51,9 @@ const (
 // +kubebuilder:rbac:groups=bullpen.dev,resources=workitems,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=bullpen.dev,resources=workitems/status,verbs=patch
 
+// errGone says that there is no such item, neither as an object nor in the office.
+var errGone = errors.New("there is no such work item")
+
 type itemReconciler struct {
 	reconciler
 	graves *graves
@@ -74,11 +79,19 @@ func (r *itemReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if err := r.graves.bury(ctx, req.NamespacedName, r.cancel); err != nil {
 		return outcome(err, 0)
 	}
-	// 3. Gather.
+	// 3. Gather; an item that began in the office gets its object here.
 	item, parent, err := r.gather(ctx, req)
+	if apierrors.IsNotFound(err) {
+		if item, err = r.bear(ctx, req); err == nil && item == nil {
+			err = errGone
+		}
+	}
 	if err != nil {
 		r.writes.forget(objectKey{kind: "WorkItem", NamespacedName: req.NamespacedName})
-		return outcome(client.IgnoreNotFound(err), 0)
+		if errors.Is(err, errGone) {
+			return ctrl.Result{}, nil
+		}
+		return outcome(err, 0)
 	}
 	// 4. An item that is being deleted is canceled at once; one whose time is over is deleted.
 	if item.DeletionTimestamp != nil {
@@ -167,6 +180,7 @@ func (r *itemReconciler) show(ctx context.Context, item *api.WorkItem, view mode
 		return 0, err
 	}
 	r.tell(item, changed)
+	r.tellBudget(changed, item.Status.Conditions, changed.Status.Conditions)
 	if left, expires := timeLeft(changed, now); expires {
 		return max(left, time.Millisecond), nil
 	}
@@ -214,7 +228,7 @@ const (
 )
 
 // weigh compares two statuses. A new revision alone shows nothing. State, conditions and counts of rounds are what users and
-// tools wait for; progress, session, usage and who gets an offer of a queued item can wait.
+// tools wait for; progress, session, usage, the place in the queue and who gets an offer of a queued item can wait.
 func weigh(old, changed api.WorkItemStatus) weight {
 	old.Store.Revision = changed.Store.Revision
 	if apiequality.Semantic.DeepEqual(old, changed) {
@@ -248,6 +262,7 @@ func itemFacts(item *api.WorkItem, parentID string) model.ItemFacts {
 	spec.Priority = cmp.Or(spec.Priority, ptr.To(defaultPriority))
 	facts := model.ItemFacts{
 		ID:        string(item.UID),
+		BornID:    bornID(item),
 		Namespace: item.Namespace,
 		Name:      item.Name,
 		CreatedAt: item.CreationTimestamp.UTC(),
@@ -321,8 +336,10 @@ func itemStatus(item *api.WorkItem, view model.ItemView, now time.Time) api.Work
 	status := api.WorkItemStatus{
 		ObservedGeneration: item.Generation,
 		State:              api.WorkItemState(view.State),
-		Conditions:         setConditions(item.Status.Conditions, item.Generation, now, itemConditions(view)...),
+		Conditions:         setConditions(item.Status.Conditions, item.Generation, now, append(itemConditions(view), budgetCondition(view.BudgetWarning)...)...),
 		Person:             view.Assignee,
+		Priority:           ptr.To(view.Rank().Priority),
+		Order:              order(&view.Item),
 		Progress:           progress(view),
 		Rounds:             int32(view.Rounds),
 		Failures:           int32(view.Failures),

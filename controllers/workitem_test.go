@@ -28,6 +28,7 @@ func TestWeigh(t *testing.T) {
 		"progress":             {func(s *api.WorkItemStatus) { s.Progress = "step 2" }, laterStatus},
 		"a session":            {func(s *api.WorkItemStatus) { s.SessionID = "x" }, laterStatus},
 		"usage":                {func(s *api.WorkItemStatus) { s.Usage.Tokens = 1 }, laterStatus},
+		"a place in the queue": {func(s *api.WorkItemStatus) { s.Order, s.Priority = "x", new(int32) }, laterStatus},
 		"who gets the offer":   {func(s *api.WorkItemStatus) { s.Person = "bob" }, laterStatus},
 		"a state":              {func(s *api.WorkItemStatus) { s.State = "done" }, urgentStatus},
 		"a round":              {func(s *api.WorkItemStatus) { s.Rounds = 2 }, urgentStatus},

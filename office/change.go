@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/office/dispatch"
@@ -129,10 +131,41 @@ func (w *work) apply(before protocol.WorkItemState, out dispatch.Outcome) error 
 	if err := w.put(&out.Item); err != nil {
 		return err
 	}
+	if err := w.conclude(out); err != nil {
+		return err
+	}
 	if out.Item.State != before {
 		return w.reholdDependents(out.Item)
 	}
 	return nil
+}
+
+// conclude follows up on a round that has ended: the tracker is brought in line, whoever asked is told where the item has come to an end,
+// and what was said meanwhile starts the next round.
+func (w *work) conclude(out dispatch.Outcome) error {
+	it := out.Item
+	if out.Ended == nil || out.Ended.AcceptedAt.IsZero() {
+		return nil
+	}
+	if err := w.actAfter(it, *out.Ended); err != nil {
+		return err
+	}
+	if it.State == protocol.StateQueued || it.State == protocol.StateCanceled {
+		return nil
+	}
+	if err := errors.Join(w.settleQuestion(&it), w.report(it, *out.Ended)); err != nil {
+		return err
+	}
+	if it.State == protocol.StateBlocked {
+		if err := w.tellParent(it); err != nil {
+			return err
+		}
+	}
+	again, err := w.heardMeanwhile(it, *out.Ended)
+	if err != nil {
+		return err
+	}
+	return w.apply(it.State, again)
 }
 
 // endRound stores a round that ended, and looks at those whom its budget reserve held back.
@@ -148,11 +181,17 @@ func (w *work) endRound(r model.Round, it model.Item) error {
 	if err != nil {
 		return err
 	}
+	// In a fixed order, so that who gets the room that became free is no matter of luck.
+	var people []model.PersonKey
 	w.o.hub.Each(func(p *peer) {
 		if p.key.Team == it.TeamKey() {
-			w.touchPerson(p.key)
+			people = append(people, p.key)
 		}
 	})
+	slices.SortFunc(people, func(a, b model.PersonKey) int { return strings.Compare(a.Handle, b.Handle) })
+	for _, key := range people {
+		w.touchPerson(key)
+	}
 	return nil
 }
 
@@ -207,7 +246,7 @@ func (w *work) world(it model.Item) (dispatch.World, error) {
 			return world, err
 		}
 		for _, p := range people {
-			if p.Role == it.Spec.Role {
+			if p.Role == it.Spec.Role && (it.Question == nil || it.Question.Asker != p.Key.Handle) {
 				world.InRole++
 			}
 		}
@@ -268,10 +307,13 @@ func (w *work) advance(key model.PersonKey) error {
 	if wait := plan.WakeAt; !wait.IsZero() {
 		w.after = append(w.after, func() { w.o.due.AddAfter(key, wait.Sub(w.now)) })
 	}
-	if connected {
-		return w.follow(p, snapshot.Current, plan)
+	if !connected {
+		return nil
 	}
-	return nil
+	if err := w.deliverReports(p); err != nil {
+		return err
+	}
+	return w.follow(p, snapshot.Current, plan)
 }
 
 // follow keeps the connection in line with the plan: what it runs, and an outstanding offer after a reconnect.
@@ -285,9 +327,38 @@ func (w *work) follow(p *peer, current *model.Item, plan dispatch.Plan) error {
 		w.drop(p, plan.Drop)
 	}
 	if w.redeliver && current != nil && !current.Round.Accepted() && plan.Empty() {
-		return w.send(p, *current)
+		it := *current
+		round, err := w.withFeedback(it)
+		if err != nil {
+			return err
+		}
+		if round.FeedbackUpTo != it.Round.FeedbackUpTo {
+			if err := w.putOffered(&it, round); err != nil {
+				return err
+			}
+		}
+		return w.send(p, it)
 	}
 	return nil
+}
+
+// withFeedback gives the offered round of an item, with all the feedback that waits for one.
+func (w *work) withFeedback(it model.Item) (model.Round, error) {
+	feedback, err := w.tx.Feedback(it.ID, it.FeedbackSeen)
+	round := *it.Round
+	if len(feedback) > 0 {
+		round.FeedbackUpTo = feedback[len(feedback)-1].N
+	}
+	return round, err
+}
+
+// putOffered stores an item with its offered round.
+func (w *work) putOffered(it *model.Item, round model.Round) error {
+	it.Round = &round
+	if err := w.tx.PutRound(round); err != nil {
+		return err
+	}
+	return w.tx.PutItem(it)
 }
 
 // putPlanned stores the i-th item of a plan; the offered one also as a new round, to leave once that is durable.
@@ -297,10 +368,11 @@ func (w *work) putPlanned(plan *dispatch.Plan, i int) error {
 		// Ended or held: followed up like any other change, so that others may take the item and the person the next one.
 		return w.apply("", dispatch.Outcome{Item: it, Ended: plan.Ended, Changed: true})
 	}
-	if err := w.tx.PutRound(*it.Round); err != nil {
+	round, err := w.withFeedback(it)
+	if err != nil {
 		return err
 	}
-	if err := w.tx.PutItem(&it); err != nil {
+	if err := w.putOffered(&it, round); err != nil {
 		return err
 	}
 	w.showTeam(it.TeamKey())
@@ -334,7 +406,13 @@ func (w *work) snapshot(person model.Person, connected bool) (dispatch.Snapshot,
 	if s.Team, err = found(w.tx.Team(person.Key.Team)); err != nil {
 		return s, err
 	}
-	if s.Current, err = found(w.tx.Current(person.Key)); err != nil || s.Current != nil {
+	if s.Current, err = found(w.tx.Current(person.Key)); err != nil {
+		return s, err
+	}
+	if s.Current != nil {
+		if s.Team != nil && s.Current.Round.Accepted() && dispatch.Stops(s.Team.Usage.Budgets) {
+			s.Spent, err = w.spent(person.Key)
+		}
 		return s, err
 	}
 	if !connected || s.Team == nil {
@@ -356,6 +434,7 @@ func (w *work) snapshot(person model.Person, connected bool) (dispatch.Snapshot,
 	return s, err
 }
 
+// spent gathers what budgets are held against.
 func (w *work) spent(key model.PersonKey) (dispatch.Spent, error) {
 	var s dispatch.Spent
 	var err error
@@ -365,7 +444,10 @@ func (w *work) spent(key model.PersonKey) (dispatch.Spent, error) {
 	if s.Person, err = w.tx.PersonUsage(key); err != nil {
 		return s, err
 	}
-	s.TeamRunning, s.PersonRunning, err = w.tx.RunningRounds(key)
+	if s.TeamRunning, s.PersonRunning, err = w.tx.RunningRounds(key); err != nil {
+		return s, err
+	}
+	s.Recent, err = w.tx.RecentRounds(key.Team)
 	return s, err
 }
 

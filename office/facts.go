@@ -21,7 +21,7 @@ func (o *Office) SyncTeam(ctx context.Context, team model.Team) error {
 		return err
 	}
 	err = o.change(ctx, func(w *work) error {
-		if err := w.tx.PutTeam(team); err != nil {
+		if err := errors.Join(w.tx.PutTeam(team), w.reprice(team)); err != nil {
 			return err
 		}
 		w.showTeam(team.Key)
@@ -147,51 +147,57 @@ func (o *Office) ForgetPerson(ctx context.Context, uid string) error {
 
 // SyncItem takes the item as declared and as its status recorded it, and gives what there is to show.
 func (o *Office) SyncItem(ctx context.Context, facts model.ItemFacts) (model.ItemView, error) {
-	old, err := view(ctx, o.store, func(r store.Reader) (model.Item, error) { return r.Item(facts.ID) })
+	old, err := view(ctx, o.store, func(r store.Reader) (model.Item, error) { return r.ItemByObject(facts.ID) })
 	if err != nil {
 		return model.ItemView{}, err
 	}
+	id := ""
+	if old != nil {
+		id = old.ID
+	}
 	if old == nil || dispatch.Reconcile(old, nil, facts, o.store.ID(), o.now()).Changed {
-		if err := o.change(ctx, func(w *work) error { return w.syncItem(facts) }); err != nil {
+		if err := o.change(ctx, func(w *work) (err error) {
+			id, err = w.syncItem(facts)
+			return err
+		}); err != nil {
 			return model.ItemView{}, err
 		}
 	}
-	return o.itemView(ctx, facts.ID)
+	return o.itemView(ctx, id)
 }
 
-func (w *work) syncItem(facts model.ItemFacts) error {
-	existing, err := found(w.tx.Item(facts.ID))
+// syncItem brings the store's item in line with its object, and gives the item's id.
+func (w *work) syncItem(facts model.ItemFacts) (string, error) {
+	id, birth, err := identify(w.tx, facts)
 	if err != nil {
-		return err
+		return "", err
+	}
+	facts.ID = id
+	existing, err := found(w.tx.Item(id))
+	if err != nil {
+		return "", err
 	}
 	if facts.Spec.Parent != "" && facts.Spec.ParentID == "" {
 		parent, err := found(w.tx.LatestByName(facts.Namespace, facts.Spec.Parent))
 		if err != nil {
-			return err
+			return "", err
 		}
 		if parent != nil {
 			facts.Spec.ParentID = parent.ID
 		}
 	}
-	var tombstone *model.Item
-	if existing == nil {
-		id, err := found(w.tx.Tombstone(facts.Namespace, facts.Name, facts.Spec.Hash))
-		if err != nil {
-			return err
-		}
-		if id != nil {
-			if tombstone, err = found(w.tx.Item(*id)); err != nil {
-				return err
-			}
-		}
+	tombstone, err := w.tombstone(existing, facts)
+	if err != nil {
+		return "", err
 	}
 	rec := dispatch.Reconcile(existing, tombstone, facts, w.o.store.ID(), w.now)
 	if !rec.Changed {
-		return nil
+		return id, nil
 	}
+	rec.Item.Birth = birth
 	if rec.Restored {
 		if err := w.restoreUsage(rec.Item, facts.Recorded); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if existing != nil && existing.Round.Accepted() && rec.Ended != nil {
@@ -202,9 +208,21 @@ func (w *work) syncItem(facts model.ItemFacts) error {
 		before = existing.State
 	}
 	if err := w.apply(before, rec.Outcome); err != nil {
-		return err
+		return "", err
 	}
-	return w.rehold([]string{facts.ID})
+	return id, w.rehold([]string{id})
+}
+
+// tombstone gives the item that an expired object of the same name and spec left, nil where none did.
+func (w *work) tombstone(existing *model.Item, facts model.ItemFacts) (*model.Item, error) {
+	if existing != nil {
+		return nil, nil
+	}
+	id, err := found(w.tx.Tombstone(facts.Namespace, facts.Name, facts.Spec.Hash))
+	if err != nil || id == nil {
+		return nil, err
+	}
+	return found(w.tx.Item(*id))
 }
 
 // endRun has the agent that runs the item end it: its connection is dropped, and its next welcome does not list the item.
@@ -235,23 +253,28 @@ func (w *work) restoreUsage(it model.Item, rec model.Recorded) error {
 	return nil
 }
 
-// ForgetItem takes that the object is gone. expired says that its TTL removed it.
+// ForgetItem takes that the object of that UID is gone. expired says that its TTL removed it.
 func (o *Office) ForgetItem(ctx context.Context, uid string, expired bool) error {
 	return o.change(ctx, func(w *work) error { return w.forgetItem(uid, expired) })
 }
 
 func (w *work) forgetItem(uid string, expired bool) error {
-	it, err := found(w.tx.Item(uid))
+	it, err := found(w.tx.ItemByObject(uid))
 	if err != nil || it == nil || it.Gone {
 		return err
 	}
 	if expired && it.Finished() {
-		return w.tx.Bury(uid)
+		return w.tx.Bury(it.ID)
 	}
+	return w.cancelForGood(*it, "The WorkItem was deleted.")
+}
+
+// cancelForGood cancels an item that has no object, and never will have one.
+func (w *work) cancelForGood(it model.Item, message string) error {
 	running := it.Round.Accepted()
-	out := dispatch.Cancel(*it, model.Why{Reason: model.ReasonCanceled, Message: "The WorkItem was deleted."}, w.now)
+	out := dispatch.Cancel(it, model.Why{Reason: model.ReasonCanceled, Message: message}, w.now)
 	if running {
-		w.endRun(*it, "the work item was deleted")
+		w.endRun(it, "the work item was deleted")
 	}
 	out.Item.Gone, out.Changed = true, true
 	return w.apply("", out)
@@ -313,7 +336,7 @@ func notLive(r store.Reader, live model.Live) (model.Live, error) {
 		if existing[id] {
 			continue
 		}
-		it, err := r.Item(id)
+		it, err := r.ItemByObject(id)
 		if err != nil {
 			return gone, err
 		}

@@ -41,6 +41,8 @@ type bench struct {
 	office *office.Office
 	url    string
 	stop   func()
+	// sockets are the agents' sides of connections.
+	sockets []*websocket.Conn
 	// logs has all that the office logged, metrics its registry.
 	logs    *lockedBuffer
 	metrics *prometheus.Registry
@@ -125,7 +127,13 @@ func (b *bench) start() {
 	}
 }
 
+// restart ends the office and opens it again. Nobody of the test reads the closing of its connection, so they are closed before: the
+// office need not wait for their answers.
 func (b *bench) restart() {
+	for _, ws := range b.sockets {
+		_ = ws.Close()
+	}
+	b.sockets = nil
 	b.stop()
 	b.start()
 }
@@ -175,6 +183,31 @@ func (b *bench) item(name string) model.Item {
 	return it
 }
 
+// itemByID reads an item from the store by its id.
+func (b *bench) itemByID(id string) model.Item {
+	b.t.Helper()
+	var it model.Item
+	b.must(b.store.View(b.t.Context(), func(r store.Reader) (err error) {
+		it, err = r.Item(id)
+		return err
+	}))
+	return it
+}
+
+// journal reads the texts of an item's journal.
+func (b *bench) journal(id string) []string {
+	b.t.Helper()
+	var texts []string
+	b.must(b.store.View(b.t.Context(), func(r store.Reader) error {
+		entries, err := r.Journal(id)
+		for _, e := range entries {
+			texts = append(texts, e.Author+": "+e.Text)
+		}
+		return err
+	}))
+	return texts
+}
+
 // agent is the agent's side of one connection.
 type agent struct {
 	b    *bench
@@ -192,6 +225,7 @@ func (b *bench) dialTeam(team model.TeamKey) *agent {
 	ws, _, err := websocket.DefaultDialer.Dial(b.url+"/v1/teams/"+team.String()+"/agent", nil)
 	b.must(err)
 	b.t.Cleanup(func() { _ = ws.Close() })
+	b.sockets = append(b.sockets, ws)
 	return &agent{b: b, ws: ws}
 }
 
@@ -295,6 +329,31 @@ func (a *agent) take(name string) protocol.Offer {
 	return offer
 }
 
+// takeNext waits for any offer and accepts it.
+func (a *agent) takeNext() protocol.Offer {
+	a.b.t.Helper()
+	offer := a.offer()
+	a.ok(protocol.Accept{WorkItemID: offer.WorkItem.ID, Runtime: "command"})
+	return offer
+}
+
+// answered sends a request that must get a result of type M.
+func answered[M protocol.Message](a *agent, m protocol.Message) M {
+	a.b.t.Helper()
+	answer := a.request(m)
+	got, ok := answer.(M)
+	if !ok {
+		a.b.t.Fatalf("%s was answered with %s %+v", m.Type(), answer.Type(), answer)
+	}
+	return got
+}
+
+// handBack ends the round of an item as the status says.
+func (a *agent) handBack(id string, status protocol.HandbackStatus) {
+	a.b.t.Helper()
+	a.ok(protocol.Handback{WorkItemID: id, Status: status, Summary: "handed back as " + string(status), Links: []protocol.Link{}, ToReview: []string{"a branch"}})
+}
+
 // quiet checks that nothing came by the time that a ping is answered.
 func (a *agent) quiet() {
 	a.b.t.Helper()
@@ -330,5 +389,26 @@ func done(name string) protocol.Handback {
 	return protocol.Handback{
 		WorkItemID: "uid-" + name, Status: protocol.HandbackDone, Summary: "did " + name, Links: []protocol.Link{},
 		ToReview: []string{"branch " + name},
+	}
+}
+
+// What transactions of a test read and write.
+type (
+	storeReader = store.Reader
+	storeTx     = store.Tx
+)
+
+// raw sends a frame as it is.
+func (a *agent) raw(frame string) {
+	a.b.t.Helper()
+	a.b.must(a.ws.WriteMessage(websocket.TextMessage, []byte(frame)))
+}
+
+// failedWith waits for an error in reply to a frame, or to none, that has the code.
+func (a *agent) failedWith(replyTo string, code protocol.Code) {
+	a.b.t.Helper()
+	f := a.wait(func(f protocol.Frame) bool { return f.ReplyTo == replyTo && f.Message.Type() == protocol.TypeError })
+	if got := f.Message.(protocol.Error); got.Code != code {
+		a.b.t.Fatalf("the error is %+v, not %s", got, code)
 	}
 }

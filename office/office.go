@@ -124,7 +124,7 @@ func (o *Office) Start(ctx context.Context) error {
 		Handler: o.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelDebug),
 	}
-	if err := o.wakeEverybody(ctx); err != nil {
+	if err := errors.Join(o.wakeEverybody(ctx), o.announceUnborn(ctx)); err != nil {
 		return fmt.Errorf("office: cannot read the store: %w", err)
 	}
 	o.once.Do(func() { close(o.listening) })

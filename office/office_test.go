@@ -126,7 +126,7 @@ func TestWhatIsNotUnderstoodIsAnsweredAndTheConnectionKept(t *testing.T) {
 		"a payload that is off": {`{"id":"x2","type":"progress","payload":{"workItemId":7}}`, "x2", protocol.CodeInvalidMessage},
 		"what only the office sends": {
 			`{"id":"x3","type":"reports","payload":{"reports":[]}}`, "x3", protocol.CodeInvalidMessage},
-		"what is not built yet": {`{"id":"x4","type":"current_work","payload":{}}`, "x4", protocol.CodeUnsupported},
+		"what this office does not do": {`{"id":"x4","type":"ci_log","payload":{"url":"https://ci.example/1","lines":10}}`, "x4", protocol.CodeUnsupported},
 		"a second hello": {
 			`{"id":"x5","type":"hello","payload":{"person":"ada","token":"t","protocolVersion":3,"agentVersion":"v"}}`, "x5", protocol.CodeInvalid},
 		"a frame over the limit": {`{"id":"` + strings.Repeat("x", protocol.MaxFrame) + `"}`, "", protocol.CodeMalformed},

@@ -34,6 +34,8 @@ var upgrader = websocket.Upgrader{ReadBufferSize: 1024, WriteBufferSize: 4096, W
 func (o *Office) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/teams/{namespace}/{team}/agent", o.serveAgent)
+	mux.HandleFunc("POST /v1/teams/{namespace}/{team}/events", o.serveEvents)
+	mux.HandleFunc("GET /v1/protocol/schema", serveSchema())
 	return mux
 }
 
@@ -213,7 +215,11 @@ func (o *Office) welcome(ctx context.Context, conn *hub.Conn, person model.Perso
 		if current != nil && current.Round.Accepted() {
 			welcome.Resume = append(welcome.Resume, current.ID)
 		}
-		return nil
+		if welcome.Acts, err = w.openActs(p); err != nil {
+			return err
+		}
+		welcome.Reports, err = w.openReports(p.key)
+		return err
 	})
 	if err == nil {
 		var frame []byte

@@ -17,10 +17,22 @@ func (o *Office) itemView(ctx context.Context, id string) (model.ItemView, error
 		if v.Item, err = r.Item(id); err != nil {
 			return err
 		}
-		v.Models, err = r.ItemModels(id)
+		if v.Models, err = r.ItemModels(id); err != nil || v.Finished() || v.Usage.Tokens() == 0 {
+			return err
+		}
+		v.BudgetWarning, err = budgetWarning(r, v.TeamKey(), model.BudgetItem, v.Usage)
 		return err
 	})
 	return v, err
+}
+
+// budgetWarning says what people are to know of a budget of the team, of which so much is used.
+func budgetWarning(r store.Reader, key model.TeamKey, scope model.BudgetScope, used model.Usage) (model.Why, error) {
+	team, err := found(r.Team(key))
+	if err != nil || team == nil {
+		return model.Why{}, err
+	}
+	return dispatch.BudgetWarning(team.Usage.Budgets, scope, used), nil
 }
 
 // Team is what there is to show of a team.
@@ -30,7 +42,10 @@ func (o *Office) Team(ctx context.Context, key model.TeamKey) (model.TeamView, e
 		if v.Items, err = r.CountItems(key); err != nil {
 			return err
 		}
-		v.Usage, err = r.TeamUsage(key)
+		if v.Usage, err = r.TeamUsage(key); err != nil {
+			return err
+		}
+		v.BudgetWarning, err = budgetWarning(r, key, model.BudgetTeam, v.Usage)
 		return err
 	})
 	return v, err
@@ -48,6 +63,9 @@ func (o *Office) Person(ctx context.Context, key model.PersonKey) (model.PersonV
 			return err
 		}
 		if v.Usage, err = r.PersonUsage(key); err != nil {
+			return err
+		}
+		if v.BudgetWarning, err = budgetWarning(r, key.Team, model.BudgetPerson, v.Usage); err != nil {
 			return err
 		}
 		if v.Queued, err = r.Queued(key); err != nil {

@@ -78,6 +78,8 @@ func joinHooks(team, person *api.EnvironmentHooks) *api.EnvironmentHooks {
 		BuildBase:     cmp.Or(person.BuildBase, team.BuildBase),
 		AfterCheckout: cmp.Or(person.AfterCheckout, team.AfterCheckout),
 		BeforeStart:   cmp.Or(person.BeforeStart, team.BeforeStart),
+		OnAct:         cmp.Or(person.OnAct, team.OnAct),
+		OnReport:      cmp.Or(person.OnReport, team.OnReport),
 	}
 }
 

@@ -71,10 +71,10 @@ func TestSettings(t *testing.T) {
 			want:   map[string]string{"a": "1", "b": "2"},
 		},
 		"hooks are joined one by one": {
-			team:   api.AgentSettings{Hooks: &api.EnvironmentHooks{BuildBase: "team", BeforeStart: "team"}},
-			person: api.AgentSettings{Hooks: &api.EnvironmentHooks{BeforeStart: "own"}},
+			team:   api.AgentSettings{Hooks: &api.EnvironmentHooks{BuildBase: "team", BeforeStart: "team", OnAct: "team", OnReport: "team"}},
+			person: api.AgentSettings{Hooks: &api.EnvironmentHooks{BeforeStart: "own", OnReport: "own"}},
 			pick:   func(s api.AgentSettings) any { return s.Hooks },
-			want:   &api.EnvironmentHooks{BuildBase: "team", BeforeStart: "own"},
+			want:   &api.EnvironmentHooks{BuildBase: "team", BeforeStart: "own", OnAct: "team", OnReport: "own"},
 		},
 	}
 	for name, test := range tests {

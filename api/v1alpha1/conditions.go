@@ -13,6 +13,10 @@ const (
 	ConditionRolloutPending = "RolloutPending"
 	// ConditionDoctor sums a person's own checks up.
 	ConditionDoctor = "DoctorOK"
+	// ConditionBudgetWarning says that a usage budget of the object is nearly used up, or more. It goes away by itself.
+	ConditionBudgetWarning = "BudgetWarning"
+	// ConditionEvents says whether the office takes a team's events; it is there where the team declares events.
+	ConditionEvents = "EventsReady"
 )
 
 // Reasons of a WorkItem's conditions.
@@ -52,6 +56,18 @@ const (
 	ReasonCanceled = "Canceled"
 	// ReasonMoved: the agent moved the item itself.
 	ReasonMoved = "Moved"
+	// ReasonBudgetStopped: a usage budget ended the item's round.
+	ReasonBudgetStopped = "BudgetStopped"
+)
+
+// Reasons of the condition BudgetWarning, on every kind.
+const (
+	// ReasonBudgetNearlyUsed: usage has reached the budget's warnAtPercent.
+	ReasonBudgetNearlyUsed = "BudgetNearlyUsed"
+	// ReasonBudgetUsedUp: no further round starts in the budget's scope.
+	ReasonBudgetUsedUp = "BudgetUsedUp"
+	// ReasonCostUnknown: a budget in dollars cannot count some tokens, whose cost nobody knows.
+	ReasonCostUnknown = "CostUnknown"
 )
 
 // Reasons of a Team's and a Person's conditions.
@@ -94,6 +110,12 @@ const (
 	ReasonBetweenRounds = "WaitingForRound"
 	// ReasonOfficeUnavailable: the office cannot use its store, also for a WorkItem.
 	ReasonOfficeUnavailable = "OfficeUnavailable"
+	// ReasonEventsAccepted: the office takes events that come with the token.
+	ReasonEventsAccepted = "EventsAccepted"
+	// ReasonTokenMissing: there is no such Secret or key, or it is empty.
+	ReasonTokenMissing = "TokenMissing"
+	// ReasonTokenUnreadable: the operator may not read the Secret.
+	ReasonTokenUnreadable = "TokenUnreadable"
 	// ReasonDoctorChecksFailed, ReasonDoctorChecksPassed: the agent's checks of its environment, in sum.
 	ReasonDoctorChecksFailed = "ChecksFailed"
 	ReasonDoctorChecksPassed = "ChecksPassed"
@@ -111,6 +133,8 @@ const (
 	LabelComponent = "app.kubernetes.io/component"
 	// AnnotationPodHash is the hash of the pod that the operator wanted when it made one.
 	AnnotationPodHash = "bullpen.dev/pod-hash"
+	// AnnotationItemID is the id of the item in the office that a WorkItem was made for by the operator.
+	AnnotationItemID = "bullpen.dev/item-id"
 	// AnnotationHomeOf marks a home that outlives its person, with the person's name, so that it is taken again.
 	AnnotationHomeOf = "bullpen.dev/home-of"
 )

@@ -97,7 +97,7 @@ type PersonStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready, Stalled, RolloutPending, DoctorOK.
+	// Conditions: Ready, Stalled, RolloutPending, DoctorOK, BudgetWarning.
 	//
 	// +optional
 	// +listType=map
@@ -215,12 +215,12 @@ type DoctorCheck struct {
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Item",type=string,JSONPath=`.status.currentItem`
 // +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`
+// +kubebuilder:printcolumn:name="Doctor",type=string,JSONPath=`.status.conditions[?(@.type=="DoctorOK")].reason`
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.status.runtime`
 // +kubebuilder:printcolumn:name="Tokens",type=integer,JSONPath=`.status.usage.tokens`
 // +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.usage.costUSD`,description="US dollars at list prices"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
-// +kubebuilder:printcolumn:name="Doctor",type=string,JSONPath=`.status.conditions[?(@.type=="DoctorOK")].status`,priority=1
 // +kubebuilder:printcolumn:name="Paused-Until",type=string,JSONPath=`.status.pausedUntil`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 57 && self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="metadata.name of a Person has at most 57 lower-case letters, digits and '-', and begins and ends with a letter or digit, because its pod is called <name>-agent"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.handle) || size(self.metadata.name) <= 40",message="spec.handle is needed where metadata.name is longer than 40 characters",fieldPath=".spec.handle"

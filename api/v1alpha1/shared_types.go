@@ -262,6 +262,19 @@ type EnvironmentHooks struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	BeforeStart string `json:"beforeStart,omitempty"`
+
+	// OnAct makes a change that the office asks for in a tracker or a knowledge base, with the agent's own credentials. It gets
+	// the act as JSON on its standard input; each line that it prints is the result of one operation.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	OnAct string `json:"onAct,omitempty"`
+
+	// OnReport posts how an item ended to whoever asked for it. It gets the report as JSON on its standard input.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	OnReport string `json:"onReport,omitempty"`
 }
 
 // Patch is one kustomize patch.
@@ -278,7 +291,8 @@ type Patch struct {
 	Patch string `json:"patch"`
 }
 
-// UsageStatus is usage in sum. Cost is at API list prices; absent where no runtime reported one.
+// UsageStatus is usage in sum. Cost is at API list prices: what the runtime told, else what the price of the model gives. It is absent
+// where nothing is known, and a lower bound where there are unpriced tokens.
 type UsageStatus struct {
 	// InputTokens read by models, without cached ones.
 	//
@@ -305,6 +319,11 @@ type UsageStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	CostUSD string `json:"costUSD,omitempty"`
+	// UnpricedTokens are those of the tokens whose cost nobody knows: their runtime told none, and there is no price of their
+	// model. See the team's usage.prices.
+	//
+	// +optional
+	UnpricedTokens int64 `json:"unpricedTokens,omitempty"`
 }
 
 // ModelUsageStatus is the usage of one model.

@@ -57,6 +57,17 @@ type TeamSpec struct {
 	// +kubebuilder:default={}
 	Policies Policies `json:"policies,omitempty"`
 
+	// Pipeline says what agents hear of what happens outside.
+	//
+	// +optional
+	Pipeline Pipeline `json:"pipeline,omitempty"`
+
+	// Events says who may send events to the office: what happened in a tracker, at a code host or in a chat. Without it, the
+	// office takes none.
+	//
+	// +optional
+	Events *Events `json:"events,omitempty"`
+
 	// Suspend stops new offers to the whole team; rounds that run go on.
 	//
 	// +optional
@@ -178,14 +189,56 @@ type UsagePolicy struct {
 	// +kubebuilder:validation:Maximum=100
 	PauseAtPercent *int32 `json:"pauseAtPercent,omitempty"`
 
-	// Budgets bound usage. At its limit no further round starts in its scope; the running ones go on.
+	// Budgets bound usage. Near its bound people are warned, at it no further round starts in its scope, and beyond it running
+	// rounds can be ended.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=scope
 	// +kubebuilder:validation:MaxItems=3
 	Budgets []Budget `json:"budgets,omitempty"`
+
+	// Prices say what models cost whose runtime does not tell it. They go before the operator's own list prices, and take effect at
+	// once, also for usage whose cost was unknown until now.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=model
+	// +kubebuilder:validation:MaxItems=64
+	Prices []Price `json:"prices,omitempty"`
 }
+
+// Price is what a million tokens of a model cost, in US dollars.
+type Price struct {
+	// Model is a model's id as the runtime reports it, or with a * at its end the beginning of many.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\s*]*[*]?$')",message="model is a model's id without blanks, or its beginning with a * after it, for example house-*"
+	Model string `json:"model"`
+
+	// InputUSD is the price of a million tokens of input, for example "3" or "0.25".
+	InputUSD Dollars `json:"inputUSD"`
+
+	// OutputUSD is the price of a million tokens of output.
+	OutputUSD Dollars `json:"outputUSD"`
+
+	// CacheReadUSD is the price of a million tokens that are read from a prompt cache. Default: that of input.
+	//
+	// +optional
+	CacheReadUSD Dollars `json:"cacheReadUSD,omitempty"`
+
+	// CacheCreationUSD is the price of a million tokens that are written to a prompt cache. Default: that of input.
+	//
+	// +optional
+	CacheCreationUSD Dollars `json:"cacheCreationUSD,omitempty"`
+}
+
+// Dollars is an amount in US dollars.
+//
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,9}([.][0-9]{1,6})?$')",message="a price in US dollars is a decimal of at most six digits after the point, in quotes, for example \"0.25\""
+type Dollars string
 
 // Budget is an upper bound of usage in its scope.
 //
@@ -212,19 +265,111 @@ type Budget struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="costUSD is a decimal above zero, in quotes, for example \"12.50\""
 	CostUSD *resource.Quantity `json:"costUSD,omitempty"`
 
-	// ReserveTokens are set aside for every round that is offered or running.
+	// WarnAtPercent is how much of a bound, in percent, may be used before the condition BudgetWarning tells of it. 0 never warns.
+	//
+	// +optional
+	// +kubebuilder:default=80
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	WarnAtPercent *int32 `json:"warnAtPercent,omitempty"`
+
+	// StopAtPercent is how much of a bound, in percent, may be used before the rounds that run in its scope are ended, and their
+	// items blocked. Default: never.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=101
+	// +kubebuilder:validation:Maximum=10000
+	StopAtPercent *int32 `json:"stopAtPercent,omitempty"`
+
+	// ReserveTokens are set aside for every round that is offered or running. Default: what the team's latest rounds used on
+	// average, at least a hundredth of the bound, and only for rounds that run already.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReserveTokens int64 `json:"reserveTokens,omitempty"`
 
-	// ReserveUSD is set aside for every round that is offered or running, in US dollars.
+	// ReserveUSD is set aside for every round that is offered or running, in US dollars. Default: as for reserveTokens.
 	//
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",message="reserveUSD is a decimal of zero or more, in quotes, for example \"0.50\""
 	ReserveUSD *resource.Quantity `json:"reserveUSD,omitempty"`
+}
+
+// Pipeline says what agents hear of what happens outside.
+type Pipeline struct {
+	// Context bounds what an offer tells of tickets, pull requests, documents and chats. What is farthest from the item is left
+	// out first, and the offer says how much.
+	//
+	// +optional
+	Context ContextLimits `json:"context,omitempty"`
+}
+
+// ContextLimits bound what an offer tells of the world. Agents hear of a change with the next offer.
+type ContextLimits struct {
+	// BodyChars is the most characters of one text. Default: 4000.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	BodyChars *int32 `json:"bodyChars,omitempty"`
+
+	// Comments is the most comments of one ticket, pull request or document. Default: 10.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Comments *int32 `json:"comments,omitempty"`
+
+	// Reviews is the most reviews of one pull request. Default: 20.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Reviews *int32 `json:"reviews,omitempty"`
+
+	// Threads is the most review threads of one pull request. Default: 20.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Threads *int32 `json:"threads,omitempty"`
+
+	// Messages is the most messages of one chat thread. Default: 20.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Messages *int32 `json:"messages,omitempty"`
+
+	// Items is the most tickets, pull requests, documents and chats in all. Default: 20.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Items *int32 `json:"items,omitempty"`
+}
+
+// Events says who may send events to the office.
+type Events struct {
+	// TokenSecret has the token that the sender of an event must give. A changed Secret takes effect within half a minute.
+	TokenSecret SecretKey `json:"tokenSecret"`
+}
+
+// SecretKey names a key of a Secret in the same namespace.
+type SecretKey struct {
+	// Name of the Secret.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Name ObjectName `json:"name"`
+
+	// Key within the Secret.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]+$')",message="a key of a Secret has letters, digits, '-', '_' and '.'"
+	Key string `json:"key"`
 }
 
 // Policies say how rounds are run.
@@ -300,7 +445,7 @@ type TeamStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready, Stalled.
+	// Conditions: Ready, EventsReady, BudgetWarning.
 	//
 	// +optional
 	// +listType=map

@@ -169,7 +169,7 @@ type WorkItemStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready, Complete, Failed, Stalled.
+	// Conditions: Ready, Complete, Failed, Stalled, BudgetWarning.
 	//
 	// +optional
 	// +listType=map
@@ -187,6 +187,17 @@ type WorkItemStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Person string `json:"person,omitempty"`
+
+	// Priority by which the item runs: that of the spec, unless its agent put it elsewhere in its queue.
+	//
+	// +optional
+	Priority *int32 `json:"priority,omitempty"`
+
+	// Order sorts unfinished items as they run: first by person, or role where nobody has the item, then as in that queue.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Order string `json:"order,omitempty"`
 
 	// Progress is the last line that the agent said, or how the item ended.
 	//
@@ -283,7 +294,7 @@ type Link struct {
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Person",type=string,JSONPath=`.status.person`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
-// +kubebuilder:printcolumn:name="Prio",type=integer,JSONPath=`.spec.priority`
+// +kubebuilder:printcolumn:name="Prio",type=integer,JSONPath=`.status.priority`
 // +kubebuilder:printcolumn:name="Tokens",type=integer,JSONPath=`.status.usage.tokens`
 // +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.usage.costUSD`,description="US dollars at list prices"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -291,6 +302,7 @@ type Link struct {
 // +kubebuilder:printcolumn:name="Rounds",type=integer,JSONPath=`.status.rounds`,priority=1
 // +kubebuilder:printcolumn:name="Title",type=string,JSONPath=`.spec.title`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Order",type=string,JSONPath=`.status.order`,priority=1
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.parent) || self.spec.parent != self.metadata.name",message="spec.parent must not be the item itself",fieldPath=".spec.parent"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || !(self.metadata.name in self.spec.dependsOn)",message="spec.dependsOn must not have the item itself",fieldPath=".spec.dependsOn"
 type WorkItem struct {

@@ -41,7 +41,7 @@ func isActive(it *model.Item) {
 }
 func isDone(it *model.Item) {
 	isActive(it)
-	out, _ := HandBack(*it, "ada", protocol.Handback{Status: protocol.HandbackDone, ToReview: []string{"pr"}}, false, false, t0)
+	out, _ := HandBack(*it, "ada", protocol.Handback{Status: protocol.HandbackDone, ToReview: []string{"pr"}}, false, t0)
 	*it = out.Item
 }
 
@@ -78,7 +78,7 @@ func TestHandBack(t *testing.T) {
 			protocol.StateQueued, "", model.OutcomeInterrupted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := HandBack(tc.item, "ada", tc.hb, tc.noReview, false, at(time.Minute))
+			out, err := HandBack(tc.item, "ada", tc.hb, tc.noReview, at(time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestHandBack(t *testing.T) {
 			if out.Item.Failures != 0 {
 				t.Errorf("a hand-back counted as a failure")
 			}
-			again, err := HandBack(out.Item, "ada", tc.hb, tc.noReview, false, at(2*time.Minute))
+			again, err := HandBack(out.Item, "ada", tc.hb, tc.noReview, at(2*time.Minute))
 			if err != nil || again.Changed || !cmp.Equal(again.Item, out.Item) {
 				t.Errorf("the hand-back again changed the item or was refused: %v %v", again.Changed, err)
 			}
@@ -142,7 +142,7 @@ func decline(it model.Item, person string) *protocol.WireError {
 	return err
 }
 func handback(it model.Item, person string) *protocol.WireError {
-	_, err := HandBack(it, person, protocol.Handback{Status: protocol.HandbackDone}, false, false, t0)
+	_, err := HandBack(it, person, protocol.Handback{Status: protocol.HandbackDone}, false, t0)
 	return err
 }
 func fail(it model.Item, person string) *protocol.WireError {
@@ -183,7 +183,7 @@ func TestADeclinedRoleItemIsFreeForOthersUntilItRan(t *testing.T) {
 		t.Errorf("declined before it ran: assignee %q, not before %s, %s", out.Item.Assignee, out.Item.NotBefore, out.Item.State)
 	}
 	ran := item(ofRole, isActive)
-	back, _ := HandBack(ran, "ada", protocol.Handback{Status: protocol.HandbackInterrupted}, false, false, t0)
+	back, _ := HandBack(ran, "ada", protocol.Handback{Status: protocol.HandbackInterrupted}, false, t0)
 	out, _ = Decline(Offer(back.Item, "ada", t0), "ada", "busy", DefaultPolicy(), t0)
 	if out.Item.Assignee != "ada" {
 		t.Errorf("declined after it ran: assignee %q, want ada", out.Item.Assignee)

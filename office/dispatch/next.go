@@ -58,10 +58,14 @@ func Next(s Snapshot, now time.Time) Plan {
 	return idle(s, now)
 }
 
-// running ends the round that takes too long or whose program is gone.
+// running ends the round that takes too long, that a budget ends, or whose program is gone.
 func running(s Snapshot, now time.Time) Plan {
 	it, policy := *s.Current, s.policy()
 	var plan Plan
+	if why := s.Spent.stops(s.budgets(), it); why.Reason != "" {
+		out := stopped(it, why, now)
+		return Plan{Put: []model.Item{out.Item}, Ended: out.Ended, Drop: "a usage budget ended the round"}
+	}
 	if limit := it.Spec.Timeout; limit > 0 {
 		at := it.Round.AcceptedAt.Add(limit)
 		if !now.Before(at) {
@@ -136,9 +140,13 @@ func idle(s Snapshot, now time.Time) Plan {
 	}
 	var plan Plan
 	plan.wake(s.NextAt)
-	for _, it := range s.Queue {
-		if why := s.Spent.exceeds(s.Team.Usage.Budgets, it); why.Reason != "" {
-			if it.Hold.Reason != why.Reason {
+	for i, it := range s.Queue {
+		if it.Question != nil && it.Question.Asker == s.Person.Key.Handle {
+			continue // asked of the person's own role
+		}
+		if why, scope := s.Spent.exceeds(s.budgets(), it); why.Reason != "" {
+			others := scope == model.BudgetPerson && it.Assignee == "" // somebody else of the role may have room
+			if it.Hold != why && !others {
 				it.Hold = why
 				plan.Put = append(plan.Put, it)
 			}
@@ -146,6 +154,7 @@ func idle(s Snapshot, now time.Time) Plan {
 		}
 		offer := Offer(it, s.Person.Key.Handle, now)
 		plan.Put = append(plan.Put, offer)
+		plan.Put = append(plan.Put, s.Spent.freed(s.budgets(), s.Queue[i+1:])...)
 		plan.Offer = &offer
 		plan.wake(now.Add(OfferTimeout))
 		return plan
@@ -165,6 +174,14 @@ func (s Snapshot) policy() model.Policy {
 		return s.Team.Policy
 	}
 	return DefaultPolicy()
+}
+
+// budgets are the team's, none where the team is gone.
+func (s Snapshot) budgets() []model.Budget {
+	if s.Team == nil {
+		return nil
+	}
+	return s.Team.Usage.Budgets
 }
 
 // DefaultPolicy has the values that a team gets which declares none.

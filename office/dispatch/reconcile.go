@@ -27,7 +27,9 @@ func Reconcile(existing, tombstone *model.Item, facts model.ItemFacts, storeID s
 	case existing == nil:
 		return Reconciled{Outcome: Outcome{Item: create(tombstone, facts), Changed: true}}
 	case facts.Recorded.StoreID == storeID && facts.Recorded.Revision > existing.Revision:
-		return Reconciled{Outcome: Outcome{Item: restore(facts, now), Changed: true}, Restored: true}
+		it := restore(facts, now)
+		it.Place, it.Origin, it.Question, it.Filed, it.FeedbackSeen = existing.Place, existing.Origin, existing.Question, existing.Filed, existing.FeedbackSeen
+		return Reconciled{Outcome: Outcome{Item: it, Changed: true}, Restored: true}
 	}
 	return Reconciled{Outcome: update(*existing, facts, now)}
 }
@@ -56,6 +58,12 @@ func restore(facts model.ItemFacts, now time.Time) model.Item {
 	it.Failures, it.LostRounds = rec.Failures, rec.LostRounds
 	it.SessionID, it.Summary, it.Links, it.Usage = rec.SessionID, rec.Summary, rec.Links, rec.Usage
 	it.StartedAt = rec.StartedAt
+	if facts.BornID != "" && it.Spec.Kind == model.KindQuestion {
+		// All that a question is stands in its object.
+		it.Question = &model.Question{
+			Asker: it.Spec.Requester, AskerItem: it.Spec.ParentID, To: cmp.Or(it.Spec.Person, it.Spec.Role), Text: it.Spec.Body,
+		}
+	}
 	switch rec.State {
 	case protocol.StateDone, protocol.StateCanceled, protocol.StateBlocked, protocol.StateWaiting:
 		it.State, it.End, it.FinishedAt = rec.State, rec.End, rec.FinishedAt
@@ -83,6 +91,9 @@ func update(it model.Item, facts model.ItemFacts, now time.Time) Outcome {
 		return out
 	}
 	rerun := facts.Spec.Rerun != "" && facts.Spec.Rerun != it.Spec.Rerun
+	if facts.Spec.Priority != it.Spec.Priority {
+		out.Item.Place = nil // the user's word is the later one
+	}
 	out.Item.Spec = facts.Spec
 	out.Changed = true
 	switch {

@@ -76,10 +76,15 @@ func Decline(it model.Item, person, reason string, policy model.Policy, now time
 	return Outcome{Item: it, Ended: ended, Changed: true}, nil
 }
 
-// HandBack ends a round as the agent says. noReview says that the role declares the item's kind to finish without a review,
-// produced that this round made something the office knows of. A late hand-back, of a round that the office ended already,
-// changes nothing.
-func HandBack(it model.Item, person string, hb protocol.Handback, noReview, produced bool, now time.Time) (Outcome, *protocol.WireError) {
+// passes says whether a hand-back as done has something to review, or needs nothing. noReview says that the role declares the item's
+// kind to finish without a review.
+func passes(it model.Item, hb protocol.Handback, noReview bool) bool {
+	return noReview || len(hb.ToReview) > 0 || it.Spec.Kind == model.KindQuestion || it.IsChat() || len(it.Round.Produced) > 0
+}
+
+// HandBack ends a round as the agent says. A done one needs something to review: named in it, or made in this round as far as the office
+// knows. A late hand-back, of a round that the office ended already, changes nothing.
+func HandBack(it model.Item, person string, hb protocol.Handback, noReview bool, now time.Time) (Outcome, *protocol.WireError) {
 	if late, err := late(it, person); late || err != nil {
 		return Outcome{Item: it}, err
 	}
@@ -87,7 +92,7 @@ func HandBack(it model.Item, person string, hb protocol.Handback, noReview, prod
 	why := model.Why{Reason: model.ReasonDone, Message: hb.Summary}
 	switch hb.Status {
 	case protocol.HandbackDone:
-		if len(hb.ToReview) == 0 && !noReview && !produced {
+		if !passes(it, hb, noReview) {
 			outcome, state = model.OutcomeBlocked, protocol.StateBlocked
 			why = model.Why{Reason: model.ReasonNothingToReview, Message: "The agent handed the item back as done, but named nothing " +
 				"to review and made nothing that the office knows of. Look at its summary; set spec.rerun to let it go on. " +
@@ -108,6 +113,7 @@ func HandBack(it model.Item, person string, hb protocol.Handback, noReview, prod
 	ended := end(&it, outcome, hb.Summary, now)
 	ended.ToReview = hb.ToReview
 	it.Summary, it.Links, it.ToReview = hb.Summary, hb.Links, hb.ToReview
+	it.FeedbackSeen = max(it.FeedbackSeen, ended.FeedbackUpTo)
 	settle(&it, state, why, now)
 	return Outcome{Item: it, Ended: ended, Changed: true}, nil
 }

@@ -4,6 +4,7 @@ package hub
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,10 @@ const (
 	closeTimeout = 2 * time.Second
 	// discardLimit is how much of a frame that is too large is read over before the peer is cut.
 	discardLimit = 16 << 20
+	// slowStep is the longest that a slowed reader sleeps before it looks whether the connection is closed.
+	slowStep = 100 * time.Millisecond
+	// longestSilence is how long nothing is sent to a quiet peer: proxies cut connections that are idle for 30 to 60 s.
+	longestSilence = 20 * time.Second
 )
 
 // ErrTooLarge says that a frame was larger than the limit. It was read over, and the connection goes on.
@@ -29,6 +34,9 @@ var ErrTooLarge = errors.New("the frame is larger than the limit")
 
 // ErrBinary says that a frame was not text. It was read over, and the connection goes on.
 var ErrBinary = errors.New("the frame is binary; only text frames are understood")
+
+// ErrFlood says that the peer sent faster than it may for too long; see pace.go. It is told, and the connection ends.
+var ErrFlood = errors.New("the peer sends too much")
 
 // CodeDropped is the close code by which the office ends a connection so that the agent reconnects at once, to end what its next
 // welcome does not list: 1012, service restart, in the registry of RFC 6455.
@@ -38,6 +46,8 @@ const CodeDropped = websocket.CloseServiceRestart
 type Conn struct {
 	ws       *websocket.Conn
 	maxFrame int64
+	// pace is the reader's own.
+	pace pace
 	// heard is when the last frame or pong was read, in unix nanoseconds.
 	heard atomic.Int64
 
@@ -67,7 +77,8 @@ type outgoing struct {
 func NewConn(ws *websocket.Conn, maxFrame int64, quiet time.Duration) *Conn {
 	c := &Conn{ws: ws, quiet: quiet, maxFrame: maxFrame, held: true}
 	c.alive(time.Now())
-	ws.SetPongHandler(func(string) error { c.pong(time.Now()); return nil })
+	ws.SetPingHandler(func(data string) error { c.ping(data); return nil })
+	ws.SetPongHandler(func(string) error { c.pong(); return nil })
 	return c
 }
 
@@ -88,18 +99,56 @@ func (c *Conn) alive(now time.Time) {
 	}
 }
 
-// pong notes the answer to a ping. Before Open nothing was asked, and a peer that only sends pongs gains no time by them.
-func (c *Conn) pong(now time.Time) {
+// ping answers a ping of the peer's, which shows that it is there.
+func (c *Conn) ping(data string) {
+	if c.admit(len(data)) {
+		_ = c.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout)) // who takes no pong will show no life either
+		c.controlled()
+	}
+}
+
+// pong notes the answer to a ping; or one that nobody asked for.
+func (c *Conn) pong() {
+	if c.admit(0) {
+		c.controlled()
+	}
+}
+
+// controlled is alive after a ping or a pong. A peer that only sends those before its hello gains no time by them.
+func (c *Conn) controlled() {
 	c.mu.Lock()
 	held := c.held
 	c.mu.Unlock()
 	if !held {
-		c.alive(now)
+		c.alive(time.Now())
 	}
 }
 
-// Read waits for the next frame and appends it to buf. ErrTooLarge and ErrBinary leave the connection usable; every other
-// error is its end. Only one goroutine may read.
+// admit accounts for what the peer sent, and returns when more may be read; false says that the peer was cut for it. What comes after
+// the connection was closed costs nothing: it is read for a moment only, until the peer has heard of the end.
+func (c *Conn) admit(size int) bool {
+	wait, cut := c.pace.take(time.Now(), size)
+	if cut {
+		return !c.Close(websocket.ClosePolicyViolation, tooMuch)
+	}
+	for ; wait > 0 && !c.isClosed(); wait -= slowStep {
+		c.controlled() // that nothing is heard of it is our own doing
+		time.Sleep(min(wait, slowStep))
+	}
+	return true
+}
+
+// tooMuch is the reason that a peer who floods is given.
+var tooMuch = fmt.Sprintf("more than %d frames a second for %v: send less, then connect again", rate, patience)
+
+func (c *Conn) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// Read waits for the next frame and appends it to buf, and for its time, where the peer sends too fast. ErrTooLarge and ErrBinary leave
+// the connection usable; every other error is its end. Only one goroutine may read.
 func (c *Conn) Read(buf []byte) ([]byte, error) {
 	kind, r, err := c.ws.NextReader()
 	if err != nil {
@@ -107,21 +156,30 @@ func (c *Conn) Read(buf []byte) ([]byte, error) {
 	}
 	c.alive(time.Now())
 	if kind != websocket.TextMessage {
-		return nil, c.readOver(r, ErrBinary)
+		return nil, c.readOver(r, 0, ErrBinary)
 	}
 	frame, err := appendAll(buf, io.LimitReader(r, c.maxFrame+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(frame)-len(buf)) > c.maxFrame {
-		return nil, c.readOver(r, ErrTooLarge)
+		return nil, c.readOver(r, len(frame)-len(buf), ErrTooLarge)
 	}
 	c.alive(time.Now())
+	if !c.admit(len(frame) - len(buf)) {
+		return nil, c.flooded()
+	}
 	return frame, nil
 }
 
-// readOver drops the rest of a frame, so that the connection can go on; a frame without end ends it.
-func (c *Conn) readOver(r io.Reader, why error) error {
+// flooded lets the close of a peer that was just cut leave: whoever reads is about to release the connection.
+func (c *Conn) flooded() error {
+	c.Drain()
+	return ErrFlood
+}
+
+// readOver drops the rest of a frame of which so much was read, so that the connection can go on; a frame without end ends it.
+func (c *Conn) readOver(r io.Reader, read int, why error) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, discardLimit))
 	if err != nil {
 		return err
@@ -130,6 +188,10 @@ func (c *Conn) readOver(r io.Reader, why error) error {
 		c.Close(websocket.CloseMessageTooBig, "frames are limited")
 		c.Drain() // whoever reads is about to release the connection, and the close must leave before
 		return websocket.ErrReadLimit
+	}
+	c.alive(time.Now())
+	if !c.admit(read + int(n)) {
+		return c.flooded()
 	}
 	return why
 }
@@ -288,12 +350,12 @@ func (c *Conn) abort() {
 // Release frees the connection after its reader has ended.
 func (c *Conn) Release() { c.abort() }
 
-// PingIfDue sends a WebSocket ping when the peer has been quiet for a quarter of its silence limit. It does not block: the writer sends
-// it. One caller serves all connections at a regular interval, so that an idle one needs no timer of its own.
+// PingIfDue sends a WebSocket ping when the peer has been quiet for a quarter of its silence limit, or for as long as proxies bear. It
+// does not block: the writer sends it. One caller serves all connections at a regular interval, so that an idle one needs no timer of its own.
 func (c *Conn) PingIfDue(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	due := now.Add(-c.quiet / 4).UnixNano()
+	due := now.Add(-min(c.quiet/4, longestSilence)).UnixNano()
 	if c.writing || c.closed || c.held || c.heard.Load() > due || c.pinged > due {
 		return
 	}

@@ -1,8 +1,9 @@
 // Package hub knows who is connected: one connection for each person, each with one reader and one bounded writer.
 //
 // A connection that is idle costs one goroutine, its reader's; a writer runs only while there is something to write. A peer that
-// does not read is cut and never waited for. WebSocket pings keep proxies from cutting quiet connections, and their pongs, like
-// any other frame, show that the peer is there: one that shows nothing for two heartbeats is cut.
+// does not read is cut and never waited for; one that sends too fast is read slowly, and cut when it does not stop (pace.go). WebSocket
+// pings keep proxies from cutting quiet connections, and their pongs, like any other frame, show that the peer is there: one that shows
+// nothing for two heartbeats is cut.
 package hub
 
 import "sync"

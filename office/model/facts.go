@@ -30,7 +30,9 @@ type Recorded struct {
 
 // ItemFacts is what a controller knows of a work item: identity, spec and recorded status.
 type ItemFacts struct {
+	// ID is the UID of the object. BornID is the id of the item that the object says it was made for, empty for a user's.
 	ID        string
+	BornID    string
 	Namespace string
 	Name      string
 	CreatedAt time.Time
@@ -44,6 +46,8 @@ type ItemView struct {
 	StoreID string
 	// Models is the item's usage by model, largest first.
 	Models []ModelUsage
+	// BudgetWarning says that the item's budget is nearly used up, or more; zero while nobody needs to know.
+	BudgetWarning Why
 }
 
 // PersonState is the state of a person as roster and status show it.
@@ -73,14 +77,18 @@ type PersonView struct {
 	PausedUntil time.Time
 	PausedBy    string
 	Usage       Usage
-	Windows     []Window
-	Doctor      *Doctor
-	StoreID     string
+	// BudgetWarning says that the person's budget is nearly used up, or more.
+	BudgetWarning Why
+	Windows       []Window
+	Doctor        *Doctor
+	StoreID       string
 }
 
 // TeamView is a team as its status shows it.
 type TeamView struct {
 	Usage Usage
+	// BudgetWarning says that the team's budget is nearly used up, or more.
+	BudgetWarning Why
 	// Items counts the team's items by state, without deleted ones.
 	Items   map[protocol.WorkItemState]int
 	StoreID string

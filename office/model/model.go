@@ -248,7 +248,7 @@ const (
 	KindTask   = "task"
 	// KindAssigned is a ticket that was assigned to the person.
 	KindAssigned = "assigned"
-	// KindReviewFeedback is a pull request of the person's that somebody reviewed or that fails its checks.
+	// KindReviewFeedback is a pull request or a document of the person's that somebody said something about, or whose checks fail.
 	KindReviewFeedback = "review_feedback"
 )
 
@@ -325,6 +325,7 @@ const (
 	OutcomeLost        RoundOutcome = "lost"
 	OutcomeTimeout     RoundOutcome = "timeout"
 	OutcomeCanceled    RoundOutcome = "canceled"
+	OutcomeStopped     RoundOutcome = "stopped"
 )
 
 // Round is one offer, accept, run and hand-back of an item.

@@ -27,4 +27,12 @@ const (
 	ReasonDependencyFailed  = "DependencyFailed"
 	ReasonCanceled          = "Canceled"
 	ReasonMoved             = "Moved"
+	ReasonBudgetStopped     = "BudgetStopped"
+)
+
+// Reasons of a warning about a budget, the worst first.
+const (
+	ReasonBudgetUsedUp     = "BudgetUsedUp"
+	ReasonBudgetNearlyUsed = "BudgetNearlyUsed"
+	ReasonCostUnknown      = "CostUnknown"
 )

@@ -68,6 +68,8 @@ type Ticket struct {
 	// Parent is the key of the ticket that this one is a part of.
 	Parent    string
 	UpdatedAt time.Time
+	// AsOf is the time of the event that told this: an older one that comes late changes nothing. Zero where no event did.
+	AsOf time.Time
 }
 
 // Open says whether the ticket can still get work.
@@ -96,10 +98,21 @@ type Pull struct {
 	Mergeable  protocol.Mergeable
 	// Review is the verdict of the latest review.
 	Review string
+	// UnresolvedThreads counts the threads of reviews that are open.
+	UnresolvedThreads int
 	// Ticket is the key of the ticket that it implements.
 	Ticket    string
 	OpenedAt  time.Time
 	UpdatedAt time.Time
+	// AsOf is the time of the event that told this, without its checks: an older one that comes late changes nothing. Zero where no
+	// event did.
+	AsOf time.Time
+	// Checked is the commit whose checks CI and Failing are of, ChecksAsOf the time of the event that told them.
+	Checked    string
+	ChecksAsOf time.Time
+	// Told has the sets of failing checks that somebody was woken for since the checks last went well, ToldAt the last commit of them.
+	Told   []string
+	ToldAt string
 }
 
 // Doc is a document of the knowledge base.
@@ -184,7 +197,9 @@ type Report struct {
 	// NotBefore gives the agent that handed back the time to ask for the report itself.
 	NotBefore time.Time
 	CreatedAt time.Time
-	PostedAt  time.Time
+	// SentAt is when it first left for the agent, PostedAt when the agent confirmed it, or took it upon itself to post it.
+	SentAt   time.Time
+	PostedAt time.Time
 }
 
 // Feedback is one thing that was said about an item. N orders all feedback, and never repeats.
@@ -194,6 +209,8 @@ type Feedback struct {
 	At     time.Time
 	// Key recognises a repeat for the same item.
 	Key string
+	// Source is what brought it: an event's id. Empty for a chat message, whose id is the feedback's CommentID, and for a colleague.
+	Source string
 	// Place is where it was said; empty for feedback from nowhere.
 	Place    Place
 	Feedback protocol.Feedback
@@ -238,6 +255,8 @@ type TicketShare struct {
 	Model  string
 	Kind   string
 	Usage  Usage
+	// Runs counts the rounds that it was used in.
+	Runs int
 }
 
 // TicketRuns counts the accepted rounds of one person and kind for a ticket.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 
 // row is a line of the contract. A message without fields has one row whose
 // field is a dash.
-type row struct{ message, sender, answeredBy, field, typ, required, enum, format string }
+type row struct{ message, sender, answeredBy, field, typ, required, enum, format, atLeast string }
 
 func (r row) isRequired() bool { return r.required == "yes" }
 
@@ -29,11 +30,11 @@ func readContract(t testing.TB) []row {
 	var rows []row
 	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
 		c := strings.Split(line, "\t")
-		if len(c) != 8 {
-			t.Fatalf("line %d has %d columns, not 8", i+1, len(c))
+		if len(c) != 9 {
+			t.Fatalf("line %d has %d columns, not 9", i+1, len(c))
 		}
 		if i > 0 {
-			rows = append(rows, row{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]})
+			rows = append(rows, row{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]})
 		}
 	}
 	return rows
@@ -55,7 +56,7 @@ func TestTypesAreExactlyTheContract(t *testing.T) {
 		head := row{message: string(s.Type), sender: string(s.SentBy), answeredBy: orDash(s.AnsweredBy)}
 		fields := rowsOf(head, "", planOf(reflect.TypeOf(s.zero)))
 		if len(fields) == 0 {
-			head.field, head.typ, head.required, head.enum, head.format = "-", "-", "-", "-", "-"
+			head.field, head.typ, head.required, head.enum, head.format, head.atLeast = "-", "-", "-", "-", "-", "-"
 			fields = []row{head}
 		}
 		got = append(got, fields...)
@@ -99,12 +100,15 @@ func rowsOf(head row, prefix string, p *plan) []row {
 	var rows []row
 	for _, f := range p.fields {
 		r, n, path := head, &f.node, prefix+f.name
-		r.field, r.enum, r.format, r.required = path, orDash(n.enum), n.format, "yes"
+		r.field, r.enum, r.format, r.required, r.atLeast = path, orDash(n.enum), n.format, "yes", "-"
 		if f.optional {
 			r.required = "no"
 		}
 		if r.format == "" {
 			r.format = "-"
+		}
+		if n.min != nil {
+			r.atLeast = strconv.Itoa(*n.min)
 		}
 		r.typ = typeOf(n)
 		if n.shape == shapeList {
@@ -335,6 +339,14 @@ func breakages(r row) []breakage {
 		all = append(all, breakage{"with an unknown value", []any{"no_such"}, path + "[0]"})
 	case r.format != "-":
 		all = append(all, breakage{"in another form", "tomorrow", path})
+	case r.atLeast != "-":
+		least, _ := strconv.Atoi(r.atLeast)
+		all = append(all, breakage{"at its least", least, ""}, breakage{"below its least", least - 1, path})
+	case r.typ == "integer" || r.typ == "number":
+		all = append(all, breakage{"below zero", -3, ""})
+	}
+	if r.typ == "integer" {
+		all = append(all, breakage{"beyond what every JSON reader keeps", 1 << 53, path})
 	}
 	return all
 }
@@ -343,12 +355,17 @@ func breakages(r row) []breakage {
 func decodeWith(t *testing.T, rows []row, r row, value any) *WireError {
 	t.Helper()
 	doc := document(rows, true)
-	parent, key := find(doc, r.field)
+	put(doc, r.field, value)
+	_, werr := Decode(frameOf(t, r.message, doc))
+	return werr
+}
+
+// put gives a field of a document another value, or takes it out.
+func put(doc map[string]any, field string, value any) {
+	parent, key := find(doc, field)
 	if parent[key] = value; value == absent {
 		delete(parent, key)
 	}
-	_, werr := Decode(frameOf(t, r.message, doc))
-	return werr
 }
 
 // absent stands for a field that is not there.

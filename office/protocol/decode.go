@@ -19,8 +19,9 @@ import (
 // values are held against the plans of the messages.
 //
 // A member that the plan does not know is ignored, so that either side may be
-// ahead of the other. A null stands for an absent member where the member is
-// optional, and is an error where it is required.
+// ahead of the other; in objects that the office passes on, it is kept. A null
+// stands for an absent member where the member is optional, and is an error
+// where it is required.
 
 // Decode reads one frame. It returns a *WireError, ready to be answered, with
 // CodeMalformed when the frame is no envelope, CodeUnknownType when its type is
@@ -97,6 +98,17 @@ func decodeReflect(data []byte, base string, into reflect.Value, opts ...jsontex
 	return werr
 }
 
+// DecodeObject reads data, which must be one JSON object, into the struct that
+// into points to, as strictly as the payload of a message: its fields have the
+// same tags. The error names the offending field by a path that begins with
+// base. It is for objects that reach the office other than in a frame.
+func DecodeObject(data []byte, base string, into any) *WireError {
+	if tooDeep(data) {
+		return Errorf(CodeInvalidMessage, "%s may nest %d levels; this one is deeper", base, MaxDepth)
+	}
+	return decodeValue(data, base, into)
+}
+
 // tooDeep looks at brackets outside of strings only; whether the frame is JSON
 // comes later. It keeps the recursion of everything after it bounded.
 func tooDeep(frame []byte) bool {
@@ -145,9 +157,9 @@ func (r *reader) value(n *node, v reflect.Value) *WireError {
 	case shapeString:
 		return r.string(n, v)
 	case shapeInteger:
-		return r.integer(v)
+		return r.integer(n, v)
 	case shapeNumber:
-		return r.number(v)
+		return r.number(n, v)
 	case shapeBoolean:
 		return r.boolean(v)
 	case shapeObject:
@@ -172,7 +184,13 @@ func (r *reader) object(p *plan, v reflect.Value) *WireError {
 			return werr
 		}
 		at, known := p.byName[string(name)]
-		if !known || p.fields[at].optional && r.dec.PeekKind() == jsontext.KindNull {
+		switch {
+		case !known && p.extra >= 0:
+			if werr := r.keep(name, v.Field(p.extra)); werr != nil {
+				return werr
+			}
+			continue
+		case !known || p.fields[at].optional && r.dec.PeekKind() == jsontext.KindNull:
 			if err := r.dec.SkipValue(); err != nil {
 				return r.syntax(err)
 			}
@@ -193,6 +211,31 @@ func (r *reader) object(p *plan, v reflect.Value) *WireError {
 	if missing := p.required &^ seen; missing != 0 {
 		return r.failAt(join(r.path(), p.fields[bits.TrailingZeros64(missing)].name), "is required")
 	}
+	return nil
+}
+
+// keep adds a member that the plan does not know to the others of its object,
+// which v, a Raw, has as one object.
+func (r *reader) keep(name []byte, v reflect.Value) *WireError {
+	// The name's bytes last only until the value is read.
+	member, err := jsontext.AppendQuote(nil, name)
+	if err != nil {
+		return r.syntax(err)
+	}
+	value, err := r.dec.ReadValue()
+	if err != nil {
+		return r.syntax(err)
+	}
+	object := v.Bytes()
+	if len(object) == 0 {
+		object = []byte{'{'}
+	} else {
+		object[len(object)-1] = ','
+	}
+	object = append(object, member...)
+	object = append(object, ':')
+	object = append(object, value...)
+	v.SetBytes(append(object, '}'))
 	return nil
 }
 
@@ -271,8 +314,12 @@ func (r *reader) string(n *node, v reflect.Value) *WireError {
 	return nil
 }
 
+// maxInteger is the largest integer that every JSON reader keeps exact: those
+// that know only double precision, too.
+const maxInteger = 1<<53 - 1
+
 // integer takes every number without a fraction, however it is written.
-func (r *reader) integer(v reflect.Value) *WireError {
+func (r *reader) integer(n *node, v reflect.Value) *WireError {
 	raw, werr := r.scalar(jsontext.KindNumber, "an integer")
 	if werr != nil {
 		return werr
@@ -280,16 +327,22 @@ func (r *reader) integer(v reflect.Value) *WireError {
 	i, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		f, ferr := strconv.ParseFloat(string(raw), 64)
-		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		if ferr != nil && !errors.Is(ferr, strconv.ErrRange) || f != math.Trunc(f) {
 			return r.fail("must be an integer, not %s", shorten(string(raw)))
 		}
-		i = int64(f)
+		i = int64(max(-maxInteger-1, min(f, maxInteger+1)))
+	}
+	switch {
+	case n.min != nil && i < int64(*n.min):
+		return r.fail("must be at least %d, not %s", *n.min, shorten(string(raw)))
+	case i < -maxInteger || i > maxInteger || v.OverflowInt(i):
+		return r.fail("must be an integer of at most 53 bits, not %s", shorten(string(raw)))
 	}
 	v.SetInt(i)
 	return nil
 }
 
-func (r *reader) number(v reflect.Value) *WireError {
+func (r *reader) number(n *node, v reflect.Value) *WireError {
 	raw, werr := r.scalar(jsontext.KindNumber, "a number")
 	if werr != nil {
 		return werr
@@ -297,6 +350,9 @@ func (r *reader) number(v reflect.Value) *WireError {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
 		return r.fail("must be a number that fits 64 bits, not %s", shorten(string(raw)))
+	}
+	if n.min != nil && f < float64(*n.min) {
+		return r.fail("must be at least %d, not %s", *n.min, shorten(string(raw)))
 	}
 	v.SetFloat(f)
 	return nil

@@ -12,7 +12,7 @@ import (
 // the sentence beside it is for people.
 type Code string
 
-// The error codes. Only the three that say so end the connection.
+// The error codes. Only those that say so end the connection.
 const (
 	// CodeMalformed answers a frame that is no envelope at all: not JSON, a key
 	// twice, not UTF-8, too large, too deep, or without an id or a type.
@@ -21,17 +21,17 @@ const (
 	CodeUnknownType Code = "unknown_type"
 	// CodeInvalidMessage answers a payload that does not fit its type.
 	CodeInvalidMessage Code = "invalid_message"
-	// CodeUnauthenticated answers a first message that is not hello, and ends
-	// the connection.
+	// CodeUnauthenticated answers a first message that is not [Hello]; the
+	// connection closes.
 	CodeUnauthenticated Code = "unauthenticated"
-	// CodeAuthFailed answers a hello with a wrong handle or token; the
-	// connection closes with CloseAuthFailed.
+	// CodeAuthFailed answers a [Hello] with a wrong handle or token; the
+	// connection closes with [CloseAuthFailed].
 	CodeAuthFailed Code = "auth_failed"
-	// CodeVersionMismatch answers a hello of another protocol version; the
-	// connection closes with CloseVersionMismatch.
+	// CodeVersionMismatch answers a [Hello] of another protocol version; the
+	// connection closes with [CloseVersionMismatch].
 	CodeVersionMismatch Code = "version_mismatch"
 	// CodeReplaced is the last message on a connection whose person connected
-	// anew; the connection closes with CloseReplaced.
+	// anew; the connection closes with [CloseReplaced].
 	CodeReplaced Code = "replaced"
 	// CodeUnknownItem says the work item does not exist or is someone else's.
 	CodeUnknownItem Code = "unknown_item"
@@ -55,8 +55,17 @@ func (Code) values() []string {
 	}
 }
 
+// Codes returns every error code.
+func Codes() []Code {
+	var codes []Code
+	for _, c := range Code("").values() {
+		codes = append(codes, Code(c))
+	}
+	return codes
+}
+
 // Error is the answer to a request that failed and to a message that was not
-// understood. Either side sends it; it is never answered, not even by an error.
+// understood. Sent by either side; it takes no answer, not even an error.
 type Error struct {
 	// Code is for the program that reads the answer.
 	Code Code `json:"code"`

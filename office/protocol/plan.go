@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -18,8 +19,12 @@ import (
 //	url        an absolute URL
 //	time       an ISO-8601 timestamp
 //	date       a timestamp or a day
+//	min=x      a number that is at least x
 //	object     of a Raw: a JSON object
 //	borrow     of a Raw: shares the frame's memory
+//
+// A field of type Raw whose json tag says embed keeps the members that the
+// plan does not know, where the office passes them on.
 
 // shape is what kind of JSON value a node takes.
 type shape int
@@ -41,6 +46,7 @@ type node struct {
 	shape  shape
 	enum   []string
 	format string // "", "url", "time" or "date"
+	min    *int   // of a number
 	borrow bool
 	elem   *node // of a list or a map
 	object *plan // of an object
@@ -52,6 +58,7 @@ type plan struct {
 	fields   []field
 	byName   map[string]int
 	required uint64 // a bit for each of fields
+	extra    int    // the index of the Go field for unknown members; -1 if there is none
 }
 
 // field is one member of an object.
@@ -77,7 +84,7 @@ func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)
 	}
-	p := &plan{name: t.Name(), byName: make(map[string]int, t.NumField())}
+	p := &plan{name: t.Name(), byName: make(map[string]int, t.NumField()), extra: -1}
 	for i := range t.NumField() {
 		p.add(i, t.Field(i))
 	}
@@ -87,6 +94,10 @@ func planOf(t reflect.Type) *plan {
 
 func (p *plan) add(index int, sf reflect.StructField) {
 	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	if options == "embed" {
+		p.extra = index
+		return
+	}
 	f := field{name: name, index: index, optional: options == "omitzero"}
 	t := sf.Type
 	if t.Kind() == reflect.Pointer {
@@ -103,6 +114,8 @@ func (p *plan) add(index int, sf reflect.StructField) {
 			p.byName[value] = at
 		case "url", "time", "date":
 			f.node.format = key
+		case "min":
+			f.node.min = new(mustInt(value))
 		case "object":
 			f.node.shape = shapeRawObject
 		case "borrow":
@@ -113,6 +126,15 @@ func (p *plan) add(index int, sf reflect.StructField) {
 		p.required |= 1 << at
 	}
 	p.fields = append(p.fields, f)
+}
+
+// mustInt reads a number of a tag, which is our own.
+func mustInt(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(fmt.Sprintf("protocol: a tag has %q for a number", s))
+	}
+	return n
 }
 
 // nodeOf returns the node of a Go type. The types are our own, so one that has

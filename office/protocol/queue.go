@@ -4,13 +4,13 @@ package protocol
 // order, and how a chat session adds to it. For each of them the office knows
 // the caller from the connection; nobody moves another one's work.
 
-// ItemState is a WorkItemState, or one of the two answers about an item that
+// ItemState is a [WorkItemState], or one of the two answers about an item that
 // the caller may learn nothing of.
 type ItemState string
 
 // What an ItemState has beside the states of a work item.
 const (
-	// ItemNotYours is another person's.
+	// ItemNotYours is another person's, whatever its state.
 	ItemNotYours ItemState = "not_yours"
 	// ItemUnknown does not exist here.
 	ItemUnknown ItemState = "unknown"
@@ -28,8 +28,11 @@ type MoveStatus string
 
 // The states an item can be moved to.
 const (
-	MoveQueued   MoveStatus = MoveStatus(StateQueued)
-	MoveBlocked  MoveStatus = MoveStatus(StateBlocked)
+	// MoveQueued has it offered again.
+	MoveQueued MoveStatus = MoveStatus(StateQueued)
+	// MoveBlocked leaves it to a human.
+	MoveBlocked MoveStatus = MoveStatus(StateBlocked)
+	// MoveCanceled gives it up.
 	MoveCanceled MoveStatus = MoveStatus(StateCanceled)
 )
 
@@ -42,10 +45,14 @@ type Position string
 
 // The positions.
 const (
-	PositionNext   Position = "next"
-	PositionLast   Position = "last"
+	// PositionNext is before all others.
+	PositionNext Position = "next"
+	// PositionLast is after all others.
+	PositionLast Position = "last"
+	// PositionBefore is right before the item that is named.
 	PositionBefore Position = "before"
-	PositionAfter  Position = "after"
+	// PositionAfter is right after the item that is named.
+	PositionAfter Position = "after"
 )
 
 func (Position) values() []string {
@@ -54,105 +61,134 @@ func (Position) values() []string {
 
 // WorkRef is a work item in short.
 type WorkRef struct {
-	ID    string `json:"id"`
+	// ID is the item's id.
+	ID string `json:"id"`
+	// Title is the item's title.
 	Title string `json:"title"`
-	// Status is the item's state.
+	// Status is the item's state, a [WorkItemState].
 	Status WorkItemState `json:"status"`
 	// Kind is what sort of work it is, such as review_feedback.
-	Kind        string `json:"kind,omitzero"`
-	TicketKey   string `json:"ticketKey,omitzero"`
+	Kind string `json:"kind,omitzero"`
+	// TicketKey is the key of the ticket it is about.
+	TicketKey string `json:"ticketKey,omitzero"`
+	// TicketTitle is the title of that ticket.
 	TicketTitle string `json:"ticketTitle,omitzero"`
-	// PR is a pull request's key, as in WakePull.Ref.
-	PR       string `json:"pr,omitzero"`
-	PRNumber *int   `json:"prNumber,omitzero"`
-	PRTitle  string `json:"prTitle,omitzero"`
-	PRURL    string `json:"prUrl,omitzero"`
+	// PR is the key of the pull request it is about, as in [WakePull.Ref].
+	PR string `json:"pr,omitzero"`
+	// PRNumber is the number of that pull request.
+	PRNumber *int `json:"prNumber,omitzero" wire:"min=1"`
+	// PRTitle is the title of that pull request.
+	PRTitle string `json:"prTitle,omitzero"`
+	// PRURL is the page of that pull request.
+	PRURL string `json:"prUrl,omitzero"`
 	// Current is true for the item that the request named.
 	Current *bool `json:"current,omitzero"`
 }
 
 // WorkMade tells what the caller made during an item: a ticket, or a pull
-// request and its ticket. Sent by the agent; answered by Ack or Error. Such a
-// ticket goes to the requester for review together with the item.
+// request and its ticket. Sent by the agent; answered by [Ack] or [Error]. Such
+// a ticket goes to the requester for review together with the item.
 type WorkMade struct {
+	// WorkItemID is the item that it was made in.
 	WorkItemID string `json:"workItemId"`
-	// Ticket is the one that was made; beside PR, the one PR is for.
-	Ticket string    `json:"ticket,omitzero"`
-	PR     *MadePull `json:"pr,omitzero"`
+	// Ticket is the key of the one that was made; beside a pull request, of the
+	// one that the pull request is for.
+	Ticket string `json:"ticket,omitzero"`
+	// PR is the pull request that was opened.
+	PR *MadePull `json:"pr,omitzero"`
 }
 
 // MadePull is a pull request the caller opened.
 type MadePull struct {
-	Repo   Repo   `json:"repo"`
-	Number int    `json:"number"`
-	URL    string `json:"url,omitzero"`
+	// Repo is the repository it is in.
+	Repo Repo `json:"repo"`
+	// Number is its number there.
+	Number int `json:"number" wire:"min=1"`
+	// URL is its page.
+	URL string `json:"url,omitzero"`
 }
 
 // Repo names a repository.
 type Repo struct {
+	// Owner is the user or the organisation it belongs to.
 	Owner string `json:"owner"`
-	Name  string `json:"name"`
-	// Host is there when the team uses more than one code host.
+	// Name is the repository's name.
+	Name string `json:"name"`
+	// Host is the code host; it is there when the team uses more than one.
 	Host string `json:"host,omitzero"`
 }
 
 // WorkList asks for the caller's items. Sent by the agent; answered by
-// WorkListResult or Error.
+// [WorkListResult] or [Error].
 type WorkList struct {
 	// WorkItemID is the item the caller is at, to be marked as current.
 	WorkItemID string `json:"workItemId,omitzero"`
 }
 
-// WorkListResult has the caller's items. Sent by the office.
+// WorkListResult has the caller's items. Sent by the office; it takes no
+// answer.
 type WorkListResult struct {
+	// Items are in the order in which they run.
 	Items []WorkRef `json:"items"`
 }
 
 // WorkStatus asks how some items stand, for example to clear the folders of
-// those that are over. Sent by the agent; answered by WorkStatusResult or
-// Error.
+// those that are over. Sent by the agent; answered by [WorkStatusResult] or
+// [Error].
 type WorkStatus struct {
+	// WorkItemIDs are the items to ask about.
 	WorkItemIDs []string `json:"workItemIds"`
 }
 
 // WorkStatusResult has one entry for each id asked about, in that order. Sent
-// by the office.
+// by the office; it takes no answer.
 type WorkStatusResult struct {
+	// Items has the entries.
 	Items []ItemStatus `json:"items"`
 }
 
 // ItemStatus is how one item stands.
 type ItemStatus struct {
-	WorkItemID string    `json:"workItemId"`
-	State      ItemState `json:"state"`
+	// WorkItemID is the id that was asked about.
+	WorkItemID string `json:"workItemId"`
+	// State is how it stands: a [WorkItemState], or that the caller may not
+	// know.
+	State ItemState `json:"state"`
 }
 
 // WorkMove puts an own item into another state. Sent by the agent; answered by
-// WorkMoveResult or Error.
+// [WorkMoveResult] or [Error].
 type WorkMove struct {
-	WorkItemID string     `json:"workItemId"`
-	Status     MoveStatus `json:"status"`
+	// WorkItemID is the item to move.
+	WorkItemID string `json:"workItemId"`
+	// Status is the state to put it into.
+	Status MoveStatus `json:"status"`
 }
 
-// WorkMoveResult is the item after a move or a placement. Sent by the office.
+// WorkMoveResult is the item after a move or a placement. Sent by the office;
+// it takes no answer.
 type WorkMoveResult struct {
+	// Item is how it stands now.
 	Item WorkRef `json:"item"`
 }
 
 // WorkPlace puts an own queued item elsewhere in the queue. Sent by the agent;
-// answered by WorkMoveResult or Error.
+// answered by [WorkMoveResult] or [Error].
 type WorkPlace struct {
-	WorkItemID string   `json:"workItemId"`
-	Position   Position `json:"position"`
-	// RelativeTo is the queued item that PositionBefore and PositionAfter need.
-	// The office answers CodeInvalid if it is missing then.
+	// WorkItemID is the item to place.
+	WorkItemID string `json:"workItemId"`
+	// Position is where among the queued items it goes.
+	Position Position `json:"position"`
+	// RelativeTo is the queued item that [PositionBefore] and [PositionAfter]
+	// need; without it they are answered with [CodeInvalid].
 	RelativeTo string `json:"relativeTo,omitzero"`
 }
 
 // WorkLink makes work of a ticket that a chat session created, in the session's
-// thread. Sent by the agent; answered by WorkLinkResult or Error. Only a chat
-// session may.
+// thread. Sent by the agent; answered by [WorkLinkResult] or [Error]. Only a
+// chat session may.
 type WorkLink struct {
+	// WorkItemID is the chat session.
 	WorkItemID string `json:"workItemId"`
 	// Ticket is the new ticket's key.
 	Ticket string `json:"ticket"`
@@ -162,30 +198,34 @@ type WorkLink struct {
 
 // WorkFileFor tells that a chat session created a ticket for someone else, who
 // learns of it from the tracker; no item is made. Sent by the agent; answered
-// by Ack or Error. Only a chat session may.
+// by [Ack] or [Error]. Only a chat session may.
 type WorkFileFor struct {
+	// WorkItemID is the chat session.
 	WorkItemID string `json:"workItemId"`
 	// Ticket is the new ticket's key.
 	Ticket string `json:"ticket"`
 	// Request is the title of what was asked.
 	Request string `json:"request"`
-	// Assignee is the tracker's name for them.
+	// Assignee is the tracker's name for whoever it was filed for.
 	Assignee string `json:"assignee"`
 }
 
 // WorkCheck makes sure, before a chat session makes a ticket, that the request
-// may be filed. Sent by the agent; answered by Ack or Error. A request that was
-// filed already is refused.
+// may be filed. Sent by the agent; answered by [Ack] or [Error]. A request that
+// was filed already is refused.
 type WorkCheck struct {
+	// WorkItemID is the chat session.
 	WorkItemID string `json:"workItemId"`
 	// Request is the title of what was asked.
 	Request string `json:"request"`
 }
 
-// WorkLinkResult is the item made for a ticket. Sent by the office.
+// WorkLinkResult is the item made for a ticket. Sent by the office; it takes no
+// answer.
 type WorkLinkResult struct {
 	// URL is the ticket's page.
-	URL  string  `json:"url,omitzero"`
+	URL string `json:"url,omitzero"`
+	// Item is the new work.
 	Item WorkRef `json:"item"`
 	// Waiting tells that the person has other work, so the item stands last for
 	// now and the requester should choose its place. Otherwise it starts at once.
@@ -195,29 +235,38 @@ type WorkLinkResult struct {
 }
 
 // WorkQueue makes work of a request where there is no tracker, in the session's
-// thread. Sent by the agent; answered by WorkQueueResult or Error. Only a chat
-// session may.
+// thread. Sent by the agent; answered by [WorkQueueResult] or [Error]. Only a
+// chat session may.
 type WorkQueue struct {
+	// WorkItemID is the chat session.
 	WorkItemID string `json:"workItemId"`
-	Title      string `json:"title"`
+	// Title is the new item's title, a few words.
+	Title string `json:"title"`
 	// Body is what is asked, and why.
 	Body string `json:"body,omitzero"`
 }
 
-// WorkQueueResult is the item made for a request. Sent by the office. Its
-// fields are those of WorkLinkResult.
+// WorkQueueResult is the item made for a request. Sent by the office; it takes
+// no answer.
 type WorkQueueResult struct {
-	URL     string    `json:"url,omitzero"`
-	Item    WorkRef   `json:"item"`
-	Waiting bool      `json:"waiting"`
-	Work    []WorkRef `json:"work"`
+	// URL is the page of the item's ticket, where it has one.
+	URL string `json:"url,omitzero"`
+	// Item is the new work.
+	Item WorkRef `json:"item"`
+	// Waiting tells that the person has other work, so the item stands last for
+	// now and the requester should choose its place. Otherwise it starts at once.
+	Waiting bool `json:"waiting"`
+	// Work is what else is open, in order: the places to choose from.
+	Work []WorkRef `json:"work"`
 }
 
 // WorkAttach adds a request to work the caller already has, as a round with the
 // human's message as feedback; the thread then belongs to that work. Sent by
-// the agent; answered by WorkAttachResult or Error. Refused for work of others,
-// for work that is over, and, unless confirmed, for what is being reviewed.
+// the agent; answered by [WorkAttachResult] or [Error]. Refused for work of
+// others, for work that is over, and, unless confirmed, for what is being
+// reviewed.
 type WorkAttach struct {
+	// WorkItemID is the chat session.
 	WorkItemID string `json:"workItemId"`
 	// Target is a ticket by its key, or a pull request by number (12 or #12), by
 	// key (acme/shop#12) or by link.
@@ -229,20 +278,28 @@ type WorkAttach struct {
 	Request string `json:"request,omitzero"`
 }
 
-// WorkAttachResult is the work that has the request now. Sent by the office.
-// Its first fields are those of WorkLinkResult.
+// WorkAttachResult is the work that has the request now. Sent by the office; it
+// takes no answer.
 type WorkAttachResult struct {
-	URL      string    `json:"url,omitzero"`
-	Item     WorkRef   `json:"item"`
-	Waiting  bool      `json:"waiting"`
-	Work     []WorkRef `json:"work"`
-	Attached Attached  `json:"attached"`
+	// URL is the page of the ticket.
+	URL string `json:"url,omitzero"`
+	// Item is the work that the request was added to.
+	Item WorkRef `json:"item"`
+	// Waiting tells that the person has other work, so the item stands last for
+	// now and the requester should choose its place. Otherwise it starts at once.
+	Waiting bool `json:"waiting"`
+	// Work is what else is open, in order: the places to choose from.
+	Work []WorkRef `json:"work"`
+	// Attached is the ticket or the pull request that was meant.
+	Attached Attached `json:"attached"`
 }
 
 // Attached is what a request was added to.
 type Attached struct {
+	// Ticket is there when it was a ticket, or a pull request has one.
 	Ticket *Subject `json:"ticket,omitzero"`
-	PR     *Subject `json:"pr,omitzero"`
+	// PR is there when it was a pull request.
+	PR *Subject `json:"pr,omitzero"`
 }
 
 // Type returns TypeWorkMade.

@@ -48,35 +48,41 @@ func (HandbackStatus) values() []string {
 	}
 }
 
-// Accept takes an offered item. Sent by the agent; answered by Ack or Error.
-// To accept one's own running item again is harmless.
+// Accept takes an offered item. Sent by the agent; answered by [Ack] or
+// [Error]. To accept one's own running item again is harmless.
 type Accept struct {
+	// WorkItemID is the item that was offered.
 	WorkItemID string `json:"workItemId"`
 	// Runtime is the program that will run the round, such as claude.
 	Runtime string `json:"runtime"`
-	// Model is the model as the team config names it, perhaps an alias.
+	// Model is the model as the team config names it, perhaps an alias; empty
+	// where the runtime chooses.
 	Model string `json:"model"`
 }
 
-// Decline puts an offered item back into the queue. Sent by the agent;
-// answered by Ack or Error.
+// Decline puts an offered item back into the queue. Sent by the agent; answered
+// by [Ack] or [Error].
 type Decline struct {
+	// WorkItemID is the item that was offered.
 	WorkItemID string `json:"workItemId"`
 	// Reason is why the agent cannot take the item now.
 	Reason string `json:"reason"`
 }
 
 // Progress is one line about where the run stands, for people to see. Sent by
-// the agent; answered by Ack or Error.
+// the agent; answered by [Ack] or [Error].
 type Progress struct {
+	// WorkItemID is the item that is running.
 	WorkItemID string `json:"workItemId"`
-	Text       string `json:"text"`
+	// Text is the line. It replaces the one before.
+	Text string `json:"text"`
 }
 
 // Session stores which session of the runtime works on the item, so that the
-// item's next round resumes it. Sent by the agent; answered by Ack or Error.
-// An item has one session and shares it with no other.
+// item's next round resumes it. Sent by the agent; answered by [Ack] or
+// [Error]. An item has one session and shares it with no other.
 type Session struct {
+	// WorkItemID is the item that is running.
 	WorkItemID string `json:"workItemId"`
 	// SessionID is the runtime's own name of the session.
 	SessionID string `json:"sessionId"`
@@ -85,32 +91,36 @@ type Session struct {
 }
 
 // Usage reports how full the usage windows of the person's subscription are.
-// Sent by the agent; answered by Ack or Error. It replaces the person's
+// Sent by the agent; answered by [Ack] or [Error]. It replaces the person's
 // earlier report, and counts for everyone on the same subscription.
 type Usage struct {
+	// Windows are all that the runtime knows of.
 	Windows []UsageWindow `json:"windows"`
 }
 
 // UsageWindow is one limit of the model's provider.
 type UsageWindow struct {
-	// Name of the limit, such as five_hour.
+	// Name is the limit's name, such as five_hour.
 	Name string `json:"name"`
 	// Utilization is the part that is used: 0 none, 1 all of it.
-	Utilization float64 `json:"utilization"`
-	// ResetsAt is when the window starts over, a timestamp.
+	Utilization float64 `json:"utilization" wire:"min=0"`
+	// ResetsAt is when the window starts over.
 	ResetsAt string `json:"resetsAt,omitzero" wire:"time"`
 }
 
 // Journal adds one entry to the item's journal, which the item's later rounds
-// read. Sent by the agent; answered by Ack or Error.
+// read. Sent by the agent; answered by [Ack] or [Error].
 type Journal struct {
+	// WorkItemID is the item that is running.
 	WorkItemID string `json:"workItemId"`
-	Text       string `json:"text"`
+	// Text is the entry.
+	Text string `json:"text"`
 }
 
-// Handback ends a round. Sent by the agent; answered by Ack or Error. It may be
-// repeated: the first one counts, and its repeats are acknowledged.
+// Handback ends a round. Sent by the agent; answered by [Ack] or [Error]. It
+// may be repeated: the first one counts, and its repeats are acknowledged.
 type Handback struct {
+	// WorkItemID is the item whose round ends.
 	WorkItemID string `json:"workItemId"`
 	// Summary tells what was done and decided, and what is open.
 	Summary string `json:"summary"`
@@ -118,9 +128,9 @@ type Handback struct {
 	Links []Link `json:"links"`
 	// Status is how the round ended.
 	Status HandbackStatus `json:"status"`
-	// ToReview, of a done round, names what the agent found that is ready to
-	// look at, or that needs no look. Without it a done round with nothing to
-	// review counts as blocked.
+	// ToReview is, of a done round, what the agent found that is ready to look
+	// at, or that needs no look. Without it a done round with nothing to review
+	// counts as blocked.
 	ToReview []string `json:"toReview,omitzero"`
 	// Usage is what the round's sessions used; more than one if a session was
 	// lost and started anew.
@@ -128,12 +138,13 @@ type Handback struct {
 }
 
 // Fail ends a round that could not be worked. Sent by the agent; answered by
-// Ack or Error.
+// [Ack] or [Error].
 type Fail struct {
+	// WorkItemID is the item whose round ends.
 	WorkItemID string `json:"workItemId"`
 	// Reason is a sentence for the person who will look into it.
 	Reason string `json:"reason"`
-	// Usage is as in Handback.
+	// Usage is as in [Handback].
 	Usage []SessionUsage `json:"usage,omitzero"`
 }
 
@@ -150,12 +161,16 @@ type SessionUsage struct {
 // and add up to all tokens. A count that is absent is 0. Where Claude Code has
 // a name of its own for a field that name is read too, and never written.
 type ModelUsage struct {
-	InputTokens         int64 `json:"inputTokens" wire:"optional"`
-	OutputTokens        int64 `json:"outputTokens" wire:"optional"`
-	CacheReadTokens     int64 `json:"cacheReadTokens" wire:"optional,alias=cacheReadInputTokens"`
-	CacheCreationTokens int64 `json:"cacheCreationTokens" wire:"optional,alias=cacheCreationInputTokens"`
-	// CostUSD is the cost at list prices in US dollars; nil is unknown.
-	CostUSD *float64 `json:"costUsd,omitzero" wire:"alias=costUSD"`
+	// InputTokens is how many the model read that were in no cache.
+	InputTokens int64 `json:"inputTokens" wire:"optional,min=0"`
+	// OutputTokens is how many the model wrote.
+	OutputTokens int64 `json:"outputTokens" wire:"optional,min=0"`
+	// CacheReadTokens is how many were read from the provider's cache.
+	CacheReadTokens int64 `json:"cacheReadTokens" wire:"optional,min=0,alias=cacheReadInputTokens"`
+	// CacheCreationTokens is how many were put into the provider's cache.
+	CacheCreationTokens int64 `json:"cacheCreationTokens" wire:"optional,min=0,alias=cacheCreationInputTokens"`
+	// CostUSD is the cost at list prices in US dollars; absent is unknown.
+	CostUSD *float64 `json:"costUsd,omitzero" wire:"min=0,alias=costUSD"`
 }
 
 // Type returns TypeAccept.

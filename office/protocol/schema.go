@@ -8,7 +8,7 @@ import (
 // This file holds the JSON Schema of the protocol, for those who are not
 // written in Go. It is made from the types; see schema_test.go.
 
-//go:generate go test -run ^TestSchemaIsThatOfTheTypes$ . -update
+//go:generate go test -run ^Test(Schema|Page)IsThatOfTheTypes$ . -update
 
 //go:embed schema/agent-protocol-3.json
 var schema []byte

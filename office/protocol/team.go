@@ -8,8 +8,10 @@ type AnswerStatus string
 
 // The states of a question.
 const (
+	// AskAnswered has its answer beside it.
 	AskAnswered AnswerStatus = "answered"
-	AskPending  AnswerStatus = "pending"
+	// AskPending waits for the other person.
+	AskPending AnswerStatus = "pending"
 )
 
 func (AnswerStatus) values() []string { return []string{string(AskAnswered), string(AskPending)} }
@@ -33,40 +35,47 @@ func (MemberStatus) values() []string {
 	return []string{string(MemberIdle), string(MemberWorking), string(MemberPaused), string(MemberOffline)}
 }
 
-// Ask puts a question to a teammate. Sent by the agent; answered by AskResult
-// or Error. The same question again, from the same item in the same words, is
-// no new question: it fetches the answer.
+// Ask puts a question to a teammate. Sent by the agent; answered by [AskResult]
+// or [Error]. The same question again, from the same item in the same words,
+// is no new question: it fetches the answer.
 type Ask struct {
-	// To is a handle.
-	To       string `json:"to"`
+	// To is the handle of a person, or the name of a role.
+	To string `json:"to"`
+	// Question is what is asked, with all that is needed to answer it.
 	Question string `json:"question"`
-	// WorkItemID is the item the asker is working on.
+	// WorkItemID is the item that the asker is working on.
 	WorkItemID string `json:"workItemId,omitzero"`
 }
 
-// AskResult tells where a question stands. Sent by the office.
+// AskResult tells where a question stands. Sent by the office; it takes no
+// answer.
 type AskResult struct {
-	// ID of the question, which is the id of its work item.
-	ID     string       `json:"id"`
-	To     string       `json:"to"`
+	// ID names the question; it is the id of its work item.
+	ID string `json:"id"`
+	// To is whom the question went to.
+	To string `json:"to"`
+	// Status is where it stands.
 	Status AnswerStatus `json:"status"`
-	// Answer is there once Status is AskAnswered.
+	// Answer is there once the question is answered.
 	Answer string `json:"answer,omitzero"`
 }
 
 // Answer answers a question that came as a work item. Sent by the agent;
-// answered by Ack or Error.
+// answered by [Ack] or [Error].
 type Answer struct {
+	// QuestionID is the id of the question's work item.
 	QuestionID string `json:"questionId"`
-	Answer     string `json:"answer"`
+	// Answer is what the asker is told.
+	Answer string `json:"answer"`
 }
 
 // Roster asks who is on the team and what they do. Sent by the agent; answered
-// by RosterResult or Error.
+// by [RosterResult] or [Error].
 type Roster struct{}
 
-// RosterResult is the team. Sent by the office.
+// RosterResult is the team. Sent by the office; it takes no answer.
 type RosterResult struct {
+	// Members are the team's people.
 	Members []Member `json:"members"`
 	// Humans are those the team trusts.
 	Humans []RosterHuman `json:"humans,omitzero"`
@@ -74,13 +83,18 @@ type RosterResult struct {
 
 // Member is a person of the team.
 type Member struct {
+	// Handle is the person's name on the wire.
 	Handle string `json:"handle"`
-	Name   string `json:"name"`
-	// Role is the role's name; Title and Summary are how to show it.
-	Role    string       `json:"role"`
-	Title   string       `json:"title,omitzero"`
-	Summary string       `json:"summary,omitzero"`
-	Status  MemberStatus `json:"status"`
+	// Name is the person's name for people.
+	Name string `json:"name"`
+	// Role is the name of the person's role.
+	Role string `json:"role"`
+	// Title is how the role is shown, such as Developer.
+	Title string `json:"title,omitzero"`
+	// Summary is a line about what the role does.
+	Summary string `json:"summary,omitzero"`
+	// Status is what the person is doing.
+	Status MemberStatus `json:"status"`
 	// Current is what the person works on, in words.
 	Current string `json:"current,omitzero"`
 	// Usage is the fullest usage window, if one was reported lately.
@@ -92,12 +106,14 @@ type MemberUsage struct {
 	// Window is the window's name.
 	Window string `json:"window"`
 	// Utilization is the part that is used: 0 none, 1 all of it.
-	Utilization float64 `json:"utilization"`
-	ResetsAt    string  `json:"resetsAt,omitzero" wire:"time"`
+	Utilization float64 `json:"utilization" wire:"min=0"`
+	// ResetsAt is when the window starts over.
+	ResetsAt string `json:"resetsAt,omitzero" wire:"time"`
 }
 
 // RosterHuman is a trusted human of the team.
 type RosterHuman struct {
+	// Name is the human's name.
 	Name string `json:"name"`
 }
 

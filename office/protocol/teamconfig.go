@@ -32,22 +32,32 @@ type TeamConfig struct {
 	// Name is the team's name, unique where it lives.
 	Name string `json:"name"`
 	// DisplayName is for people; the name if nothing else is given.
-	DisplayName  string           `json:"display_name" wire:"optional"`
-	Roles        []TeamRole       `json:"roles" wire:"optional"`
-	People       []TeamPerson     `json:"people" wire:"optional"`
-	Humans       []TeamHuman      `json:"humans" wire:"optional"`
+	DisplayName string `json:"display_name" wire:"optional"`
+	// Roles are those its people have.
+	Roles []TeamRole `json:"roles" wire:"optional"`
+	// People are its agents, the reader of this among them.
+	People []TeamPerson `json:"people" wire:"optional"`
+	// Humans are those it trusts.
+	Humans []TeamHuman `json:"humans" wire:"optional"`
+	// Repositories are those it works on.
 	Repositories []TeamRepository `json:"repositories" wire:"optional"`
-	Usage        TeamUsage        `json:"usage" wire:"optional"`
-	Policies     TeamPolicies     `json:"policies" wire:"optional"`
-	Pipeline     TeamPipeline     `json:"pipeline" wire:"optional"`
-	Environment  TeamEnvironment  `json:"environment" wire:"optional"`
+	// Usage is how usage is kept and limited.
+	Usage TeamUsage `json:"usage" wire:"optional"`
+	// Policies are the limits of rounds.
+	Policies TeamPolicies `json:"policies" wire:"optional"`
+	// Pipeline is how events become work.
+	Pipeline TeamPipeline `json:"pipeline" wire:"optional"`
+	// Environment is how agents prepare the place they work in.
+	Environment TeamEnvironment `json:"environment" wire:"optional"`
 }
 
 // TeamRole is a role people have.
 type TeamRole struct {
+	// Name is the role's name, unique in the team.
 	Name string `json:"name"`
-	// Title and Summary are how a roster shows the role.
-	Title   string `json:"title,omitzero"`
+	// Title is how the role is shown, such as Developer.
+	Title string `json:"title,omitzero"`
+	// Summary is a line about what the role does.
 	Summary string `json:"summary,omitzero"`
 	// Instructions are what the runtime is told beside the work itself.
 	Instructions string `json:"instructions,omitzero"`
@@ -57,13 +67,16 @@ type TeamRole struct {
 
 // TeamWork is a kind of work of a role.
 type TeamWork struct {
+	// Kind is that of a work item.
 	Kind string `json:"kind"`
-	// Review is ReviewRequired if not given.
+	// Review says whether it ends in something to look at; required if not
+	// given.
 	Review Review `json:"review" wire:"optional"`
 }
 
 // TeamPerson is a person of the team.
 type TeamPerson struct {
+	// Handle is the person's name on the wire, unique in the team.
 	Handle string `json:"handle"`
 	// Name is for people; the handle if nothing else is given.
 	Name string `json:"name" wire:"optional"`
@@ -85,6 +98,7 @@ type TeamPerson struct {
 
 // TeamService is something in the network that a person needs.
 type TeamService struct {
+	// Name is for people.
 	Name string `json:"name"`
 	// Address is host:port.
 	Address string `json:"address"`
@@ -92,6 +106,7 @@ type TeamService struct {
 
 // TeamHuman is a human the team trusts.
 type TeamHuman struct {
+	// Name is the human's name.
 	Name string `json:"name"`
 	// Identities are the human's ids by system, such as github.
 	Identities map[string]string `json:"identities,omitzero"`
@@ -99,9 +114,11 @@ type TeamHuman struct {
 
 // TeamRepository is a repository the team works on.
 type TeamRepository struct {
+	// Name is the repository's name, unique in the team.
 	Name string `json:"name"`
 	// URL is what git clones from; it holds no credentials.
-	URL           string `json:"url"`
+	URL string `json:"url"`
+	// DefaultBranch is the one that work starts from, such as main.
 	DefaultBranch string `json:"default_branch,omitzero"`
 }
 
@@ -122,8 +139,9 @@ type TeamPolicies struct {
 	HeartbeatMs int `json:"heartbeat_ms" wire:"optional"`
 	// MaxLostRounds is how many rounds of an item may end without a hand-back
 	// before it is blocked.
-	MaxLostRounds int             `json:"max_lost_rounds" wire:"optional"`
-	MergeChecks   TeamMergeChecks `json:"merge_checks" wire:"optional"`
+	MaxLostRounds int `json:"max_lost_rounds" wire:"optional"`
+	// MergeChecks is about the checks that run after a merge.
+	MergeChecks TeamMergeChecks `json:"merge_checks" wire:"optional"`
 }
 
 // TeamMergeChecks is about the checks that run after a merge.
@@ -134,6 +152,7 @@ type TeamMergeChecks struct {
 
 // TeamPipeline is how events become work.
 type TeamPipeline struct {
+	// Context bounds what an offer brings along.
 	Context TeamContext `json:"context" wire:"optional"`
 }
 
@@ -141,16 +160,21 @@ type TeamPipeline struct {
 type TeamContext struct {
 	// BodyChars is the most characters of one text.
 	BodyChars int `json:"body_chars" wire:"optional"`
-	// The rest is the most entries of one list; Items, of the whole wake.
+	// Comments is the most comments of one ticket.
 	Comments int `json:"comments" wire:"optional"`
-	Reviews  int `json:"reviews" wire:"optional"`
-	Threads  int `json:"threads" wire:"optional"`
+	// Reviews is the most review comments of one ticket.
+	Reviews int `json:"reviews" wire:"optional"`
+	// Threads is the most review threads of one pull request.
+	Threads int `json:"threads" wire:"optional"`
+	// Messages is the most messages of one chat thread.
 	Messages int `json:"messages" wire:"optional"`
-	Items    int `json:"items" wire:"optional"`
+	// Items is the most tickets, pull requests, documents and chats in all.
+	Items int `json:"items" wire:"optional"`
 }
 
 // TeamEnvironment is how an agent prepares the place it works in.
 type TeamEnvironment struct {
+	// Hooks are scripts that run at certain times.
 	Hooks TeamHooks `json:"hooks" wire:"optional"`
 }
 
@@ -162,6 +186,11 @@ type TeamHooks struct {
 	AfterCheckout string `json:"after_checkout,omitzero"`
 	// BeforeStart runs before every round.
 	BeforeStart string `json:"before_start,omitzero"`
+	// OnAct makes the changes of an [Act], which it gets as JSON on its standard
+	// input; each line it prints is one of [ActResult.Results].
+	OnAct string `json:"on_act,omitzero"`
+	// OnReport posts a [Report], which it gets as JSON on its standard input.
+	OnReport string `json:"on_report,omitzero"`
 }
 
 // DefaultTeamConfig returns what a team has where its config says nothing.

@@ -38,9 +38,13 @@ type CheckState string
 
 // The states of checks.
 const (
-	ChecksNone    CheckState = "none"
+	// ChecksNone has no checks.
+	ChecksNone CheckState = "none"
+	// ChecksPending has some that still run, and none that failed.
 	ChecksPending CheckState = "pending"
+	// ChecksSuccess has only checks that went well.
 	ChecksSuccess CheckState = "success"
+	// ChecksFailure has one that failed.
 	ChecksFailure CheckState = "failure"
 )
 
@@ -48,11 +52,11 @@ func (CheckState) values() []string {
 	return []string{string(ChecksNone), string(ChecksPending), string(ChecksSuccess), string(ChecksFailure)}
 }
 
-// BaseCheckState is a CheckState, or BaseChecksUnknown: of a base branch whose
-// checks nobody read.
+// BaseCheckState is a [CheckState] of a base branch, or that nobody read its
+// checks.
 type BaseCheckState string
 
-// BaseChecksUnknown is what a BaseCheckState has beside the states of checks.
+// BaseChecksUnknown was not read.
 const BaseChecksUnknown BaseCheckState = "unknown"
 
 func (BaseCheckState) values() []string {
@@ -64,9 +68,12 @@ type Mergeable string
 
 // The values of Mergeable.
 const (
-	MergeableClean       Mergeable = "clean"
+	// MergeableClean fits.
+	MergeableClean Mergeable = "clean"
+	// MergeableConflicting does not fit.
 	MergeableConflicting Mergeable = "conflicting"
-	MergeableUnknown     Mergeable = "unknown"
+	// MergeableUnknown was not found out yet.
+	MergeableUnknown Mergeable = "unknown"
 )
 
 func (Mergeable) values() []string {
@@ -97,21 +104,26 @@ func (Relation) values() []string {
 
 // Wake is the state of the work around an item.
 type Wake struct {
+	// Tickets are the tickets around the work.
 	Tickets []WakeTicket `json:"tickets"`
-	PRs     []WakePull   `json:"prs"`
-	Docs    []WakeDoc    `json:"docs"`
-	Chats   []WakeChat   `json:"chats"`
+	// PRs are the pull requests around the work.
+	PRs []WakePull `json:"prs"`
+	// Docs are the documents around the work.
+	Docs []WakeDoc `json:"docs"`
+	// Chats are the threads in chat around the work.
+	Chats []WakeChat `json:"chats"`
 	// Merge is there when the round decides on a merge.
 	Merge *Merge `json:"merge,omitzero"`
 	// FailedChecks are there when checks failed after a merge.
 	FailedChecks []FailedCheck `json:"failedChecks,omitzero"`
 	// Omitted counts what did not fit (pipeline.context.items); what is
 	// farthest from the trigger is left out first.
-	Omitted *int `json:"omitted,omitzero"`
+	Omitted *int `json:"omitted,omitzero" wire:"min=0"`
 }
 
 // Why is the reason something is in the wake.
 type Why struct {
+	// Role is how it belongs to the work.
 	Role WhyRole `json:"role"`
 	// Source is what brought it in: an event's id, a verb of the agent, a chat
 	// message or a link.
@@ -122,83 +134,112 @@ type Why struct {
 
 // WakeTicket is a ticket around the work.
 type WakeTicket struct {
-	Key   string `json:"key"`
+	// Key names the ticket in its tracker, such as ACME-12.
+	Key string `json:"key"`
+	// Title is the ticket's title.
 	Title string `json:"title"`
-	URL   string `json:"url,omitzero"`
-	// Status is one of the states every tracker is mapped to.
+	// URL is the ticket's page.
+	URL string `json:"url,omitzero"`
+	// Status is one of the states every tracker is mapped to; see [TicketStatus].
 	Status string `json:"status,omitzero"`
-	// Assignee is a name.
+	// Assignee is the name of whoever has it.
 	Assignee string `json:"assignee,omitzero"`
-	// Description is cut to pipeline.context.body_chars.
+	// Description is what it asks, cut to pipeline.context.body_chars.
 	Description string `json:"description,omitzero"`
-	// Comments are the latest ones, oldest first.
-	Comments     []TicketComment `json:"comments"`
-	MoreComments *int            `json:"moreComments,omitzero"`
-	// Reviews, newest first, are what humans said in reviews of the ticket's
-	// and its parent's pull requests, for the ticket that is worked on.
-	Reviews     []TicketReview `json:"reviews,omitzero"`
-	MoreReviews *int           `json:"moreReviews,omitzero"`
-	Why         Why            `json:"why"`
+	// Comments are the latest ones, oldest first, at most
+	// pipeline.context.comments.
+	Comments []TicketComment `json:"comments"`
+	// MoreComments counts the earlier ones that were left out.
+	MoreComments *int `json:"moreComments,omitzero" wire:"min=0"`
+	// Reviews are what humans said in reviews of the ticket's and its parent's
+	// pull requests, newest first, for the ticket that is worked on; at most
+	// pipeline.context.reviews.
+	Reviews []TicketReview `json:"reviews,omitzero"`
+	// MoreReviews counts the older ones that were left out.
+	MoreReviews *int `json:"moreReviews,omitzero" wire:"min=0"`
+	// Why tells why it is here.
+	Why Why `json:"why"`
 }
 
-// TicketComment is a comment on a ticket, cut to pipeline.context.body_chars.
+// TicketComment is a comment on a ticket.
 type TicketComment struct {
+	// Author is who wrote it.
 	Author string `json:"author"`
-	At     string `json:"at" wire:"time"`
-	URL    string `json:"url,omitzero"`
-	Body   string `json:"body"`
+	// At is when it was written.
+	At string `json:"at" wire:"time"`
+	// URL is where it can be read.
+	URL string `json:"url,omitzero"`
+	// Body is what was written, cut to pipeline.context.body_chars.
+	Body string `json:"body"`
 }
 
-// TicketReview is a review comment on a pull request of a ticket, cut to
-// pipeline.context.body_chars.
+// TicketReview is a review comment on a pull request of a ticket.
 type TicketReview struct {
-	// PR is a key as in WakePull.Ref.
+	// PR is the pull request's key, as in [WakePull.Ref].
 	PR string `json:"pr"`
-	// Ticket is the one that pull request is for.
+	// Ticket is the key of the ticket that the pull request is for.
 	Ticket string `json:"ticket,omitzero"`
-	// Resolved is the state of the thread.
-	Resolved bool   `json:"resolved"`
-	Path     string `json:"path,omitzero"`
-	Line     *int   `json:"line,omitzero"`
-	URL      string `json:"url,omitzero"`
-	Author   string `json:"author"`
-	At       string `json:"at" wire:"time"`
-	Body     string `json:"body"`
+	// Resolved is true when the comment's thread is.
+	Resolved bool `json:"resolved"`
+	// Path is the file in the repository.
+	Path string `json:"path,omitzero"`
+	// Line is the line of the file, from 1.
+	Line *int `json:"line,omitzero" wire:"min=0"`
+	// URL is where it can be read.
+	URL string `json:"url,omitzero"`
+	// Author is who wrote it.
+	Author string `json:"author"`
+	// At is when it was written.
+	At string `json:"at" wire:"time"`
+	// Body is what was written, cut to pipeline.context.body_chars.
+	Body string `json:"body"`
 }
 
 // WakePull is a pull request around the work.
 type WakePull struct {
 	// Ref is the office's key, such as acme/shop#12.
-	Ref    string     `json:"ref"`
-	Number int        `json:"number"`
-	Title  string     `json:"title"`
-	URL    string     `json:"url,omitzero"`
-	State  PullState  `json:"state"`
-	Draft  bool       `json:"draft"`
-	CI     CheckState `json:"ci"`
+	Ref string `json:"ref"`
+	// Number is its number in its repository.
+	Number int `json:"number" wire:"min=1"`
+	// Title is the pull request's title.
+	Title string `json:"title"`
+	// URL is its page.
+	URL string `json:"url,omitzero"`
+	// State is where it stands.
+	State PullState `json:"state"`
+	// Draft is true while it is not meant to be reviewed.
+	Draft bool `json:"draft"`
+	// CI sums up its checks.
+	CI CheckState `json:"ci"`
 	// Failing has the names of the checks that failed.
-	Failing   []string  `json:"failing"`
+	Failing []string `json:"failing"`
+	// Mergeable tells whether it fits its base.
 	Mergeable Mergeable `json:"mergeable"`
 	// Review is the verdict of the latest review.
-	Review            string `json:"review,omitzero"`
-	UnresolvedThreads int    `json:"unresolvedThreads"`
-	// Threads are unresolved ones, at most pipeline.context.threads.
+	Review string `json:"review,omitzero"`
+	// UnresolvedThreads counts the threads of reviews that are open.
+	UnresolvedThreads int `json:"unresolvedThreads" wire:"min=0"`
+	// Threads are open ones, at most pipeline.context.threads.
 	Threads []ReviewThread `json:"threads"`
-	// Ticket is the one it is for.
+	// Ticket is the key of the ticket it is for.
 	Ticket string `json:"ticket,omitzero"`
-	// StackedOn is the pull request it builds on.
+	// StackedOn is the key of the pull request it builds on.
 	StackedOn string `json:"stackedOn,omitzero"`
-	// StackedBy are the open ones that build on it.
+	// StackedBy are the keys of the open ones that build on it.
 	StackedBy []string `json:"stackedBy"`
-	Why       Why      `json:"why"`
+	// Why tells why it is here.
+	Why Why `json:"why"`
 }
 
 // ReviewThread is an unresolved thread of a review.
 type ReviewThread struct {
+	// Path is the file in the repository.
 	Path string `json:"path,omitzero"`
-	Line *int   `json:"line,omitzero"`
-	URL  string `json:"url,omitzero"`
-	// Author opened the thread.
+	// Line is the line of the file, from 1.
+	Line *int `json:"line,omitzero" wire:"min=0"`
+	// URL is where it can be read.
+	URL string `json:"url,omitzero"`
+	// Author is who opened it.
 	Author string `json:"author"`
 	// Body is what it opened with, cut to pipeline.context.body_chars.
 	Body string `json:"body"`
@@ -206,100 +247,143 @@ type ReviewThread struct {
 
 // WakeDoc is a document around the work.
 type WakeDoc struct {
-	ID    string `json:"id"`
+	// ID is the knowledge base's id of it.
+	ID string `json:"id"`
+	// Title is the document's title.
 	Title string `json:"title"`
-	URL   string `json:"url,omitzero"`
-	// Ticket is the one it was written for.
+	// URL is the document's page.
+	URL string `json:"url,omitzero"`
+	// Ticket is the key of the ticket it was written for.
 	Ticket string `json:"ticket,omitzero"`
-	Why    Why    `json:"why"`
+	// Why tells why it is here.
+	Why Why `json:"why"`
 }
 
 // WakeChat is a thread in chat around the work.
 type WakeChat struct {
+	// Channel is the chat system's id of the channel.
 	Channel string `json:"channel"`
-	Thread  string `json:"thread"`
-	// Messages are the latest ones, oldest first.
-	Messages     []WakeMessage `json:"messages"`
-	MoreMessages *int          `json:"moreMessages,omitzero"`
-	Why          Why           `json:"why"`
+	// Thread is the chat system's id of the thread.
+	Thread string `json:"thread"`
+	// Messages are the latest ones the office heard, oldest first, at most
+	// pipeline.context.messages.
+	Messages []WakeMessage `json:"messages"`
+	// MoreMessages counts the earlier ones that were left out.
+	MoreMessages *int `json:"moreMessages,omitzero" wire:"min=0"`
+	// Why tells why it is here.
+	Why Why `json:"why"`
 }
 
-// WakeMessage is a chat message, cut to pipeline.context.body_chars.
+// WakeMessage is a chat message.
 type WakeMessage struct {
+	// Author is who wrote it.
 	Author string `json:"author"`
 	// At is when it reached the office.
-	At   string `json:"at" wire:"time"`
+	At string `json:"at" wire:"time"`
+	// Text is what was written, cut to pipeline.context.body_chars.
 	Text string `json:"text"`
 }
 
 // Merge is what a decision to merge rests on.
 type Merge struct {
-	PR   MergePull `json:"pr"`
+	// PR is what may be merged.
+	PR MergePull `json:"pr"`
+	// Base is the branch it goes into.
 	Base MergeBase `json:"base"`
-	// Others are open in the same repository, the related first.
-	Others     []OtherPull `json:"others"`
-	MoreOthers *int        `json:"moreOthers,omitzero"`
+	// Others are open in the same repository, the related first, at most
+	// pipeline.context.items.
+	Others []OtherPull `json:"others"`
+	// MoreOthers counts those that were left out.
+	MoreOthers *int `json:"moreOthers,omitzero" wire:"min=0"`
 	// RecentMerges went into the base, latest first.
 	RecentMerges []RecentMerge `json:"recentMerges"`
 }
 
-// MergePull is what may be merged.
+// MergePull is a pull request that may be merged.
 type MergePull struct {
-	Ref    string `json:"ref"`
-	Number int    `json:"number"`
-	Title  string `json:"title"`
-	URL    string `json:"url,omitzero"`
-	// Head and Base are branches: from, and into.
-	Head  string `json:"head"`
-	Base  string `json:"base"`
-	Draft bool   `json:"draft"`
-	// ApprovedBy and ChangesRequestedBy are reviewers, by their latest verdict.
-	ApprovedBy         []string `json:"approvedBy"`
+	// Ref is the office's key, such as acme/shop#12.
+	Ref string `json:"ref"`
+	// Number is its number in its repository.
+	Number int `json:"number" wire:"min=1"`
+	// Title is the pull request's title.
+	Title string `json:"title"`
+	// URL is its page.
+	URL string `json:"url,omitzero"`
+	// Head is the branch it brings.
+	Head string `json:"head"`
+	// Base is the branch it goes into.
+	Base string `json:"base"`
+	// Draft is true while it is not meant to be reviewed.
+	Draft bool `json:"draft"`
+	// ApprovedBy are the reviewers whose latest verdict is yes.
+	ApprovedBy []string `json:"approvedBy"`
+	// ChangesRequestedBy are the reviewers whose latest verdict is no.
 	ChangesRequestedBy []string `json:"changesRequestedBy"`
-	// CI and Failing are of the current head.
-	CI                CheckState `json:"ci"`
-	Failing           []Check    `json:"failing"`
-	Mergeable         Mergeable  `json:"mergeable"`
-	UnresolvedThreads int        `json:"unresolvedThreads"`
+	// CI sums up the checks of the current head.
+	CI CheckState `json:"ci"`
+	// Failing are the checks of the current head that failed.
+	Failing []Check `json:"failing"`
+	// Mergeable tells whether it fits its base.
+	Mergeable Mergeable `json:"mergeable"`
+	// UnresolvedThreads counts the threads of reviews that are open.
+	UnresolvedThreads int `json:"unresolvedThreads" wire:"min=0"`
 }
 
-// MergeBase is the branch it goes into.
+// MergeBase is the branch that a pull request goes into.
 type MergeBase struct {
-	Ref     string         `json:"ref"`
-	CI      BaseCheckState `json:"ci"`
-	Failing []Check        `json:"failing"`
+	// Ref is the branch's name.
+	Ref string `json:"ref"`
+	// CI sums up the checks of its head.
+	CI BaseCheckState `json:"ci"`
+	// Failing are the checks of its head that failed.
+	Failing []Check `json:"failing"`
 }
 
 // Check is a check that failed.
 type Check struct {
+	// Name is the check's name.
 	Name string `json:"name"`
-	URL  string `json:"url,omitzero"`
+	// URL is the page of its run.
+	URL string `json:"url,omitzero"`
 }
 
 // OtherPull is another open pull request of the repository.
 type OtherPull struct {
-	Ref    string `json:"ref"`
-	Number int    `json:"number"`
-	Title  string `json:"title"`
-	URL    string `json:"url,omitzero"`
+	// Ref is the office's key, such as acme/shop#12.
+	Ref string `json:"ref"`
+	// Number is its number in its repository.
+	Number int `json:"number" wire:"min=1"`
+	// Title is the pull request's title.
+	Title string `json:"title"`
+	// URL is its page.
+	URL string `json:"url,omitzero"`
 	// Author is a handle, or a login of the code host.
 	Author string `json:"author"`
-	Draft  bool   `json:"draft"`
+	// Draft is true while it is not meant to be reviewed.
+	Draft bool `json:"draft"`
 	// Approved is true when someone approves and nobody asks for changes.
-	Approved  bool       `json:"approved"`
-	CI        CheckState `json:"ci"`
-	Mergeable Mergeable  `json:"mergeable"`
-	Relation  []Relation `json:"relation"`
+	Approved bool `json:"approved"`
+	// CI sums up its checks.
+	CI CheckState `json:"ci"`
+	// Mergeable tells whether it fits its base.
+	Mergeable Mergeable `json:"mergeable"`
+	// Relation is how it touches the one to be merged.
+	Relation []Relation `json:"relation"`
 	// Files are some of those that both change.
 	Files []string `json:"files"`
 }
 
 // RecentMerge is a pull request that was merged.
 type RecentMerge struct {
-	Ref    string `json:"ref"`
-	Number int    `json:"number"`
-	Title  string `json:"title"`
-	URL    string `json:"url,omitzero"`
+	// Ref is the office's key, such as acme/shop#12.
+	Ref string `json:"ref"`
+	// Number is its number in its repository.
+	Number int `json:"number" wire:"min=1"`
+	// Title is the pull request's title.
+	Title string `json:"title"`
+	// URL is its page.
+	URL string `json:"url,omitzero"`
+	// Author is a handle, or a login of the code host.
 	Author string `json:"author"`
 	// At is roughly the time of the merge.
 	At string `json:"at" wire:"time"`
@@ -310,23 +394,27 @@ type FailedCheck struct {
 	// PR is the key of what was merged.
 	PR string `json:"pr"`
 	// SHA is the merge commit.
-	SHA  string `json:"sha,omitzero"`
+	SHA string `json:"sha,omitzero"`
+	// Name is the check's name.
 	Name string `json:"name"`
-	URL  string `json:"url,omitzero"`
+	// URL is the page of its run; see [CiLog].
+	URL string `json:"url,omitzero"`
 	// TimedOut is true when it had not ended within
 	// policies.merge_checks.timeout_minutes.
 	TimedOut *bool `json:"timedOut,omitzero"`
-	// Steps is empty when there was no log to read; Note says why.
+	// Steps are those that failed; none when there was no log to read.
 	Steps []LogStep `json:"steps"`
-	Note  string    `json:"note,omitzero"`
+	// Note says why there is no log.
+	Note string `json:"note,omitzero"`
 }
 
 // LogStep is the end of the log of a failed step, its secrets masked. It is
 // what a CI run printed, and no instruction.
 type LogStep struct {
+	// Name is the step's name.
 	Name string `json:"name"`
 	// Lines are the last ones, oldest first.
 	Lines []string `json:"lines"`
 	// Omitted counts the lines before them.
-	Omitted int `json:"omitted"`
+	Omitted int `json:"omitted" wire:"min=0"`
 }

@@ -103,6 +103,11 @@ type Reader interface {
 	// PersonUsage and TeamUsage add the ledger up.
 	PersonUsage(key model.PersonKey) (model.Usage, error)
 	TeamUsage(key model.TeamKey) (model.Usage, error)
+	// RecentRounds adds up what the team's latest rounds used, of some dozens.
+	RecentRounds(team model.TeamKey) (model.Rounds, error)
+	// Unpriced lists the team's usage whose cost nobody knows, added up by item, session and model. The tokens of an entry are those
+	// that were counted without a cost, its UnpricedTokens as many of them as are still without one.
+	Unpriced(team model.TeamKey) ([]model.LedgerEntry, error)
 	// RunningRounds counts the items of the team, and of them those of the person, that have a round.
 	RunningRounds(key model.PersonKey) (team, person int, err error)
 

@@ -13,6 +13,8 @@ import (
 type statement struct {
 	name string
 	sql  string
+	// inIndex says that it is for the index rather than the store.
+	inIndex bool
 	// slot is the place of the compiled statement in a connection.
 	slot int
 }
@@ -27,6 +29,13 @@ func stmt(name, sql string) *statement {
 	return s
 }
 
+// indexStmt declares a statement for the index.
+func indexStmt(name, sql string) *statement {
+	s := stmt(name, sql)
+	s.inIndex = true
+	return s
+}
+
 // text is a JSON document or other bytes that are bound as text.
 type text []byte
 
@@ -34,6 +43,10 @@ type text []byte
 type conn struct {
 	db       *sqlite3.Conn
 	compiled []*sqlite3.Stmt
+	// home is whose connection it is, nil for those to other files than the store's.
+	home *Store
+	// past is a connection to the index, scratch an index in memory, once a search has needed them; see past.go.
+	past, scratch *conn
 }
 
 // connect opens the database, which exists, and applies the settings.
@@ -43,6 +56,9 @@ func connect(path string, pragmas ...string) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{db: db, compiled: make([]*sqlite3.Stmt, len(statements))}
+	if err := registerSearch(db); err != nil {
+		return nil, errors.Join(fmt.Errorf("set up full-text search: %w", err), c.close())
+	}
 	for _, p := range pragmas {
 		if err := db.Exec("PRAGMA " + p); err != nil {
 			return nil, errors.Join(fmt.Errorf("set %s: %w", p, err), c.close())
@@ -58,7 +74,13 @@ func (c *conn) close() error {
 			_ = s.Close() // it repeats the error of the statement's last step, which was told then
 		}
 	}
-	return c.db.Close()
+	err := c.db.Close()
+	for _, more := range []*conn{c.past, c.scratch} {
+		if more != nil {
+			err = errors.Join(err, more.close())
+		}
+	}
+	return err
 }
 
 // run executes s and calls row, which may be nil, for each row of the result. A row is valid until row returns.

@@ -36,8 +36,8 @@ func makeFile(path string) error {
 
 // settleFiles closes the files beside the database to others, and makes the names of all of them durable.
 func settleFiles(path string) error {
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := os.Chmod(path+suffix, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{path + "-wal", path + "-shm", pathOfPast(path) + "-wal", pathOfPast(path) + "-shm"} {
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -49,7 +49,11 @@ func settleFiles(path string) error {
 }
 
 // lock is the right to be the store's one office. The kernel takes it back when the process ends, however it ends.
-type lock struct{ file *os.File }
+type lock struct {
+	file *os.File
+	// last is what the last office left in it: its signature, or what it wrote when it closed the store.
+	last string
+}
 
 // takeLock takes the lock of the store at path, or says who has it.
 func takeLock(path string) (*lock, error) {
@@ -66,13 +70,17 @@ func takeLock(path string) (*lock, error) {
 	} else if err != nil {
 		err = fmt.Errorf("lock the store with %s (its file system must support flock): %w", name, err)
 	}
+	var last []byte
+	if err == nil {
+		last, err = io.ReadAll(io.LimitReader(f, 256))
+	}
 	if err == nil {
 		err = signLock(f)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &lock{f}, nil
+	return &lock{file: f, last: string(last)}, nil
 }
 
 func orUnknown(holder string) string {
@@ -88,13 +96,41 @@ func signLock(f *os.File) error {
 	if err != nil {
 		host = "this host"
 	}
+	return writeLock(f, fmt.Sprintf("process %d on %s\n", os.Getpid(), host))
+}
+
+func writeLock(f *os.File, text string) error {
 	if err := f.Truncate(0); err != nil {
 		return fmt.Errorf("sign the store's lock: %w", err)
 	}
-	if _, err := f.WriteAt(fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0); err != nil {
+	if _, err := f.WriteAt([]byte(text), 0); err != nil {
 		return fmt.Errorf("sign the store's lock: %w", err)
 	}
 	return nil
+}
+
+// closed describes the file of a store that was closed well; nobody has touched one that it still describes.
+func closed(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("closed with %d bytes at %d\n", info.Size(), info.ModTime().UnixNano()), nil
+}
+
+// signOff writes into the lock that the store was closed well.
+func (l *lock) signOff(path string) error {
+	text, err := closed(path)
+	if err != nil {
+		return err
+	}
+	return writeLock(l.file, text)
+}
+
+// untouched says whether the store is as the last office left it, which closed it well.
+func (l *lock) untouched(path string) bool {
+	text, err := closed(path)
+	return err == nil && text == l.last
 }
 
 // release gives the lock back. The file stays: removing it would let two processes lock two files of one name.
@@ -106,11 +142,14 @@ func damaged(path string, err error) error {
 		"or move it away to begin with an empty store", path, err)
 }
 
-// inspect reads what the file is, without changing it: the version of its schema, 0 for an empty file.
-func inspect(c *conn, path string) (version int64, err error) {
-	var verdict string
+// inspect reads what the file is, without changing it: the version of its schema, 0 for an empty file. Unless the file is untouched since
+// it was closed well, all of it is read in search of damage, which takes some seconds for a gigabyte.
+func inspect(c *conn, path string, untouched bool) (version int64, err error) {
+	verdict := "ok"
 	var application, objects int64
-	err = c.query("PRAGMA quick_check(1)", func(row *sqlite3.Stmt) { verdict = row.ColumnText(0) })
+	if !untouched {
+		err = c.query("PRAGMA quick_check(1)", func(row *sqlite3.Stmt) { verdict = row.ColumnText(0) })
+	}
 	if err == nil {
 		application, err = c.integer("PRAGMA application_id")
 	}

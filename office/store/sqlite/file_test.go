@@ -18,7 +18,8 @@ import (
 func TestFilesAreTheOwnersOnly(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made", "here")
 	open(t, filepath.Join(folder, "office.db"), Options{})
-	want := map[string]fs.FileMode{"office.db": 0o600, "office.db-wal": 0o600, "office.db-shm": 0o600, "office.db.lock": 0o600}
+	want := map[string]fs.FileMode{"office.db": 0o600, "office.db-wal": 0o600, "office.db-shm": 0o600, "office.db.lock": 0o600,
+		"office.db.past": 0o600, "office.db.past-wal": 0o600, "office.db.past-shm": 0o600}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +138,51 @@ func TestRefusedFiles(t *testing.T) {
 			}
 			if err := l.release(); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAFileIsReadOverUnlessNobodyTouchedIt damages the last page of a store, and lets the file look as if it had not been written to.
+func TestAFileIsReadOverUnlessNobodyTouchedIt(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		before func(t *testing.T, path string)
+		read   bool
+	}{
+		{"closed well", closedStore, false},
+		{"left by a crash", func(t *testing.T, path string) {
+			closedStore(t, path)
+			l, err := takeLock(path) // and never signed off
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.release(); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "office.db")
+			test.before(t, path)
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content := contents(t, path)
+			copy(content[len(content)-4096:], bytes.Repeat([]byte("junk"), 1024))
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(path, Options{})
+			if read := err != nil && strings.Contains(err.Error(), "damaged"); read != test.read {
+				t.Errorf("the file was read over: %t (%v)", read, err)
+			}
+			if err == nil {
+				_ = s.Close() // of a damaged store
 			}
 		})
 	}

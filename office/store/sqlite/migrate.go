@@ -40,8 +40,9 @@ func migrations(files fs.FS) ([]string, error) {
 	return steps, nil
 }
 
-// prepare looks at the file and, if it is a store or empty, makes it a store of this release that c may write to.
-func prepare(c *conn, path string) error {
+// prepare looks at the file and, if it is a store or empty, makes it a store of this release that c may write to. An untouched file is
+// looked at less.
+func prepare(c *conn, path string, untouched bool) error {
 	// Until the file has been accepted, closing it must not touch it.
 	if _, err := c.db.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
 		return err
@@ -50,7 +51,7 @@ func prepare(c *conn, path string) error {
 	if err != nil {
 		return err
 	}
-	version, err := inspect(c, path)
+	version, err := inspect(c, path, untouched)
 	if err != nil {
 		return err
 	}

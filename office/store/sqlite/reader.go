@@ -29,7 +29,6 @@ var errOver = errors.New("the transaction is over: a Reader or Tx is valid only 
 
 // reader is a transaction in progress.
 type reader struct {
-	unbuiltReader
 	c *conn
 	// over is set when the function returned.
 	over bool
@@ -92,7 +91,7 @@ func word(row *sqlite3.Stmt) (string, error) { return row.ColumnText(0), nil }
 
 func number(row *sqlite3.Stmt) (int64, error) { return row.ColumnInt64(0), nil }
 
-// usage reads the six columns of an amount of usage; NULL, the sum of no rows, is zero.
+// usage reads the seven columns of an amount of usage; NULL, the sum of no rows, is zero.
 func usage(row *sqlite3.Stmt) (model.Usage, error) {
 	return model.Usage{
 		InputTokens:         row.ColumnInt64(0),
@@ -101,6 +100,7 @@ func usage(row *sqlite3.Stmt) (model.Usage, error) {
 		CacheCreationTokens: row.ColumnInt64(3),
 		CostMicroUSD:        row.ColumnInt64(4),
 		CostKnown:           row.ColumnBool(5),
+		UnpricedTokens:      row.ColumnInt64(6),
 	}, nil
 }
 
@@ -170,6 +170,10 @@ func (r *reader) Current(key model.PersonKey) (model.Item, error) {
 	return one(r, findHeld, document[model.Item], key.Team.Namespace, key.Team.Name, key.Handle)
 }
 
+func (r *reader) ItemByObject(uid string) (model.Item, error) {
+	return one(r, findObject, document[model.Item], uid)
+}
+
 func (r *reader) LatestByName(namespace, name string) (model.Item, error) {
 	return one(r, findLatest, document[model.Item], namespace, name)
 }
@@ -231,14 +235,16 @@ func (r *reader) Rounds(itemID string) ([]model.Round, error) {
 }
 
 func (r *reader) Journal(itemID string) ([]model.JournalEntry, error) {
-	return list(r, listJournal, func(row *sqlite3.Stmt) (model.JournalEntry, error) {
-		return model.JournalEntry{
-			ItemID: itemID,
-			At:     fromNanos(row.ColumnInt64(0)),
-			Author: row.ColumnText(1),
-			Text:   row.ColumnText(2),
-		}, nil
-	}, itemID)
+	return list(r, listJournal, journalEntry, itemID)
+}
+
+func journalEntry(row *sqlite3.Stmt) (model.JournalEntry, error) {
+	return model.JournalEntry{
+		ItemID: row.ColumnText(0),
+		At:     fromNanos(row.ColumnInt64(1)),
+		Author: row.ColumnText(2),
+		Text:   row.ColumnText(3),
+	}, nil
 }
 
 func (r *reader) SessionTotals(itemID, session, modelID string) (model.Usage, error) {
@@ -248,7 +254,7 @@ func (r *reader) SessionTotals(itemID, session, modelID string) (model.Usage, er
 func (r *reader) ItemModels(itemID string) ([]model.ModelUsage, error) {
 	return list(r, sumModels, func(row *sqlite3.Stmt) (model.ModelUsage, error) {
 		u, err := usage(row)
-		return model.ModelUsage{Model: row.ColumnText(6), Usage: u}, err
+		return model.ModelUsage{Model: row.ColumnText(7), Usage: u}, err
 	}, itemID)
 }
 

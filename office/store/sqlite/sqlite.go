@@ -29,6 +29,11 @@ type Options struct {
 	retryEvery time.Duration
 	// gatherFor is how long a group commit takes in more Updates; 0 is 10 ms.
 	gatherFor time.Duration
+	// indexAfter is how long the indexer gathers what it takes in at once; 0 is 50 ms.
+	indexAfter time.Duration
+	// onIndex, if set, hears of each step of the indexer: which note it has come to, or why it cannot go on. It runs on the
+	// indexer's goroutine.
+	onIndex func(seq int64, err error)
 }
 
 // The settings of every connection, of the writer and of readers. Caches are in KiB.
@@ -60,6 +65,13 @@ type Store struct {
 
 	// writer belongs to the writer's goroutine.
 	writer *conn
+
+	// indexer belongs to its goroutine, which hears of commits by noted and closes followed when it ends. behind is why it could not
+	// go on, if it could not.
+	indexer  *indexer
+	noted    chan struct{}
+	followed chan struct{}
+	behind   atomic.Pointer[error]
 }
 
 var _ store.Store = (*Store)(nil)
@@ -73,6 +85,7 @@ func Open(path string, options Options) (*Store, error) {
 	}
 	options.retryEvery = cmp.Or(options.retryEvery, time.Second)
 	options.gatherFor = cmp.Or(options.gatherFor, 10*time.Millisecond)
+	options.indexAfter = cmp.Or(options.indexAfter, 50*time.Millisecond)
 	if err := makeFolder(path); err != nil {
 		return nil, err
 	}
@@ -88,11 +101,16 @@ func Open(path string, options Options) (*Store, error) {
 		jobs:    make(chan *job),
 		closing: make(chan struct{}),
 		closed:  make(chan struct{}),
+
+		noted:    make(chan struct{}, 1),
+		followed: make(chan struct{}),
 	}
+	s.behind.Store(new(error))
 	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(err, s.release(false))
 	}
 	go s.write()
+	go s.follow()
 	return s, nil
 }
 
@@ -103,7 +121,8 @@ func (s *Store) open() (err error) {
 	if s.writer, err = connect(s.path, common...); err != nil {
 		return damaged(s.path, err)
 	}
-	if err := prepare(s.writer, s.path); err != nil {
+	s.writer.home = s
+	if err := prepare(s.writer, s.path, s.lock.untouched(s.path)); err != nil {
 		return err
 	}
 	for range s.options.Readers {
@@ -111,6 +130,7 @@ func (s *Store) open() (err error) {
 		if err != nil {
 			return fmt.Errorf("open the store %s for reading: %w", s.path, err)
 		}
+		c.home = s
 		s.readers <- c
 		s.opened++
 	}
@@ -118,7 +138,13 @@ func (s *Store) open() (err error) {
 		s.id = row.ColumnText(0)
 		return nil
 	})
-	return errors.Join(err, settleFiles(s.path))
+	if err != nil {
+		return err
+	}
+	if s.indexer, err = openIndexer(s.path, s.id, s.writer); err != nil {
+		return err
+	}
+	return settleFiles(s.path)
 }
 
 // ID implements store.Store.
@@ -200,18 +226,26 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
 		<-s.closed
-		s.closeErr = s.release()
+		<-s.followed
+		s.closeErr = s.release(true)
 	})
 	return s.closeErr
 }
 
-// release closes what is open: readers first, so that the writer's end empties the write-ahead log, and the lock last.
-func (s *Store) release() (err error) {
+// release closes what is open: readers first, so that the writer's end empties the write-ahead log, and the lock last. A store that
+// was open is closed well.
+func (s *Store) release(well bool) (err error) {
 	for range s.opened {
 		err = errors.Join(err, (<-s.readers).close())
 	}
+	if s.indexer != nil {
+		err = errors.Join(err, s.indexer.close())
+	}
 	if s.writer != nil {
 		err = errors.Join(err, s.writer.close())
+	}
+	if err == nil && well {
+		err = s.lock.signOff(s.path)
 	}
 	return errors.Join(err, s.lock.release())
 }

@@ -18,23 +18,31 @@ import (
 // tx is a write transaction in progress.
 type tx struct {
 	reader
-	unbuiltTx
 }
 
 var _ store.Tx = (*tx)(nil)
 
 // put executes a statement whose last argument is v's document.
 func (t *tx) put(s *statement, v any, args ...any) error {
-	doc, err := json.Marshal(v, documents)
+	doc, err := marshal(s, v)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return err
 	}
-	return t.write(s, append(args, text(doc))...)
+	return t.write(s, nil, append(args, doc)...)
 }
 
-// write executes a statement. What it refers to must be in the store.
-func (t *tx) write(s *statement, args ...any) error {
-	err := t.run(s, nil, args...)
+// marshal gives v's document.
+func marshal(s *statement, v any) (text, error) {
+	doc, err := json.Marshal(v, documents)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return text(doc), nil
+}
+
+// write executes a statement, and calls row, which may be nil, as run does. What it refers to must be in the store.
+func (t *tx) write(s *statement, row func(*sqlite3.Stmt) error, args ...any) error {
+	err := t.run(s, row, args...)
 	if errors.Is(err, sqlite3.CONSTRAINT_FOREIGNKEY) {
 		return fmt.Errorf("%s: what it belongs to is %w", s.name, store.ErrNotFound)
 	}
@@ -45,13 +53,15 @@ func (t *tx) PutTeam(team model.Team) error {
 	return t.put(writeTeam, team, team.Key.Namespace, team.Key.Name)
 }
 
-func (t *tx) DeleteTeam(key model.TeamKey) error { return t.write(deleteTeam, key.Namespace, key.Name) }
+func (t *tx) DeleteTeam(key model.TeamKey) error {
+	return t.write(deleteTeam, nil, key.Namespace, key.Name)
+}
 
 func (t *tx) PutPerson(p model.Person) error {
 	return t.put(writePerson, p, p.UID, p.Key.Team.Namespace, p.Key.Team.Name, p.Key.Handle, nanos(p.CreatedAt))
 }
 
-func (t *tx) DeletePerson(uid string) error { return t.write(deletePerson, uid) }
+func (t *tx) DeletePerson(uid string) error { return t.write(deletePerson, nil, uid) }
 
 func (t *tx) PutItem(i *model.Item) error {
 	next, err := one(&t.reader, advanceRevision, number)
@@ -60,28 +70,34 @@ func (t *tx) PutItem(i *model.Item) error {
 	}
 	stored := *i
 	stored.Revision = next
-	if err := t.putRow(&stored); err != nil {
+	moment, then, err := t.indexItem(&stored)
+	if err != nil {
+		return err
+	}
+	if err := t.putRow(&stored, moment); err != nil {
 		return err
 	}
 	i.Revision = next
-	return t.putDependencies(i)
+	return errors.Join(then(), t.putDependencies(i))
 }
 
-func (t *tx) putRow(i *model.Item) error {
-	who := i.Assignee
-	if who == "" {
-		who = i.Spec.Person
-	}
-	var holder any
+func (t *tx) putRow(i *model.Item, moment int64) error {
+	who := who(i)
+	var holder, subjectType, subjectRef any
 	if i.Round != nil {
 		holder = i.Round.Person
 	}
+	if s := i.Spec.Subject; s != nil {
+		subjectType, subjectRef = s.Type, s.Ref
+	}
+	rank := i.Rank()
 	place := 1
 	if i.Front {
 		place = 0
 	}
 	err := t.put(writeItem, i, i.ID, i.Namespace, i.Name, i.Spec.Team, who, queueOf(who, i.Spec.Role), string(i.State),
-		!i.Finished(), ready(i), holder, place, int64(i.Spec.Priority), nanos(i.NotBefore), nanos(i.CreatedAt), i.Gone, i.Spec.Hash, i.Revision)
+		!i.Finished(), ready(i), holder, place, int64(rank.Priority), nanos(i.NotBefore), nanos(i.CreatedAt), i.Gone, i.Spec.Hash, i.Revision,
+		rank.Key, i.Spec.Kind, subjectType, subjectRef, object(i), moment, digest(i))
 	if errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) {
 		return fmt.Errorf("item %s/%s cannot have a round of %s, who has one of another item", i.Namespace, i.Name, i.Round.Person)
 	}
@@ -103,15 +119,23 @@ func ready(i *model.Item) bool {
 	return i.State == protocol.StateQueued && !held && i.Round == nil && !i.Gone
 }
 
+// object is the UID of the item's object, NULL if there is none yet.
+func object(i *model.Item) any {
+	if i.Birth != nil {
+		return orNull(i.Birth.ObjectUID)
+	}
+	return i.ID
+}
+
 func (t *tx) putDependencies(i *model.Item) error {
-	if err := t.write(clearDependencies, i.ID); err != nil {
+	if err := t.write(clearDependencies, nil, i.ID); err != nil {
 		return err
 	}
 	if i.Finished() || i.Gone {
 		return nil
 	}
 	for _, name := range i.Spec.DependsOn {
-		if err := t.write(writeDependency, i.Namespace, name, i.ID); err != nil {
+		if err := t.write(writeDependency, nil, i.Namespace, name, i.ID); err != nil {
 			return err
 		}
 	}
@@ -130,37 +154,62 @@ func (t *tx) Bury(id string) error {
 	if err := t.PutItem(&i); err != nil {
 		return err
 	}
-	return t.write(buryItem, id)
+	return t.write(buryItem, nil, id)
 }
 
 func (t *tx) PutRound(r model.Round) error {
-	err := t.put(writeRound, r, r.ItemID, r.Number, r.EndedAt.IsZero())
+	doc, err := marshal(writeRound, r)
+	if err != nil {
+		return err
+	}
+	var moment int64
+	var known bool
+	err = t.write(writeRound, func(row *sqlite3.Stmt) error {
+		moment, known = row.ColumnInt64(0), row.ColumnType(0) != sqlite3.NULL
+		return nil
+	}, r.ItemID, r.Number, r.EndedAt.IsZero(), r.Person, r.Accepted(), doc)
 	if errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) {
 		return fmt.Errorf("item %s cannot open round %d while another round of it is open", r.ItemID, r.Number)
 	}
-	return err
+	if err != nil || !known && (r.EndedAt.IsZero() || r.Summary == "") {
+		return err
+	}
+	if known {
+		return t.changed(moment)
+	}
+	if moment, err = t.happened(r.EndedAt, fromRound, r.ItemID, r.Number); err != nil {
+		return err
+	}
+	return t.write(setRoundMoment, nil, moment, r.ItemID, r.Number)
 }
 
 func (t *tx) AppendJournal(e model.JournalEntry) error {
-	return t.write(writeJournal, e.ItemID, nanos(e.At), e.Author, e.Text)
+	moment, err := t.freeMoment(e.At)
+	if err != nil {
+		return err
+	}
+	if err := t.write(writeJournal, nil, e.ItemID, nanos(e.At), e.Author, e.Text, moment); err != nil {
+		return err
+	}
+	return t.addMoment(moment, fromJournal, nil, t.c.db.LastInsertRowID())
 }
 
 func (t *tx) AddUsage(e model.LedgerEntry, totals model.Usage, at time.Time) error {
 	ledger := []any{e.ItemID, e.Round, e.Team.Namespace, e.Team.Name, e.Person, e.Kind, e.Session, e.Model, nanos(at)}
-	if err := t.write(writeLedger, append(ledger, amounts(e.Usage)...)...); err != nil {
+	if err := t.write(writeLedger, nil, append(ledger, amounts(e.Usage)...)...); err != nil {
 		return err
 	}
 	sum := []any{e.Team.Namespace, e.Team.Name, e.Person}
-	if err := t.write(addSum, append(sum, amounts(e.Usage)...)...); err != nil {
+	if err := t.write(addSum, nil, append(sum, amounts(e.Usage)...)...); err != nil {
 		return err
 	}
 	last := []any{e.ItemID, e.Session, e.Model}
-	return t.write(writeTotals, append(last, amounts(totals)...)...)
+	return t.write(writeTotals, nil, append(last, amounts(totals)...)...)
 }
 
-// amounts are the six columns of an amount of usage.
+// amounts are the seven columns of an amount of usage.
 func amounts(u model.Usage) []any {
-	return []any{u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheCreationTokens, u.CostMicroUSD, u.CostKnown}
+	return []any{u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheCreationTokens, u.CostMicroUSD, u.CostKnown, u.UnpricedTokens}
 }
 
 func (t *tx) PutWindows(w model.Windows) error {
@@ -172,7 +221,7 @@ func (t *tx) PutDoctor(personUID string, d model.Doctor) error {
 }
 
 func (t *tx) FirstTime(itemID string, key [32]byte, at time.Time) (bool, error) {
-	if err := t.write(rememberFirst, itemID, key[:], nanos(at)); err != nil {
+	if err := t.write(rememberFirst, nil, itemID, key[:], nanos(at)); err != nil {
 		return false, err
 	}
 	return t.c.db.Changes() == 1, nil

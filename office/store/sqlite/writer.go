@@ -88,6 +88,10 @@ func (s *Store) group(first *job) {
 		trouble = failed
 	}
 	s.report(len(jobs), start, trouble)
+	select {
+	case s.noted <- struct{}{}:
+	default: // the indexer knows already
+	}
 	for _, j := range jobs {
 		if failed != nil {
 			j.err = failed

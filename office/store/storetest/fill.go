@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
 // full gives a T with every exported field set to something that is not zero and occurs nowhere else in it.
@@ -18,6 +20,10 @@ func full[T any]() T {
 
 func fill(v reflect.Value, n *int) {
 	*n++
+	if v.Type() == reflect.TypeFor[protocol.Raw]() {
+		v.SetBytes(fmt.Appendf(nil, `{"member %d":%d}`, *n, *n))
+		return
+	}
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(fmt.Sprintf("text %d", *n))

@@ -189,6 +189,36 @@ func testItemsOf(t *testing.T, s *suite) {
 	}), 0)
 }
 
+// testRank has items that were put among those whose place is by priority and age.
+func testRank(t *testing.T, s *suite) {
+	young := item("c-young", createdAt(9))
+	between := func(a, b *model.Item) model.Rank {
+		return model.Rank{Priority: a.Rank().Priority, Key: a.Rank().Key + "/" + b.ID}
+	}
+	old := item("b-old")
+	front := item("f-front", func(i *model.Item) { i.Front, i.Spec.Priority = true, 7 })
+	put := item("a-put", createdAt(50), func(i *model.Item) {
+		r := between(old, young)
+		i.Place, i.Spec.Priority = &r, 5
+	})
+	first := item("d-first", createdAt(60), func(i *model.Item) { i.Place = &model.Rank{Priority: -3} })
+	utf8 := item("e-high", func(i *model.Item) { i.Place = &model.Rank{Key: "\U0001F600"} })
+	bmp := item("g-high", func(i *model.Item) { i.Place = &model.Rank{Key: "\uFFFD"} }) // before e-high as bytes, not as UTF-16
+	s.put(t, young, old, put, first, front, utf8, bmp)
+	want := []string{"f-front", "d-first", "b-old", "a-put", "c-young", "g-high", "e-high"}
+	for _, all := range []bool{false, true} {
+		same(t, "the person's items", names(read(t, s, func(r store.Reader) ([]model.Item, error) { return r.ItemsOf(ada, all, 0) })), want)
+	}
+	same(t, "the candidates", names(read(t, s, func(r store.Reader) ([]model.Item, error) {
+		items, _, err := r.Candidates(ada, "", after(0), 0)
+		return items, err
+	})), want)
+	put.Place = nil
+	s.put(t, put)
+	same(t, "where it stands by itself", names(read(t, s, func(r store.Reader) ([]model.Item, error) { return r.ItemsOf(ada, false, 0) })),
+		[]string{"f-front", "d-first", "b-old", "c-young", "g-high", "e-high", "a-put"})
+}
+
 func testCounts(t *testing.T, s *suite) {
 	s.put(t,
 		item("queued-1"), item("queued-2", ofRole("engineer")), item("active", inState(protocol.StateActive)),

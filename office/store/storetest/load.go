@@ -5,6 +5,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 	"github.com/bullpen-dev/bullpen/office/store"
 )
 
-// Commits has writers who each append an entry of 300 bytes to a journal, wait until it is durable, and begin again, until there
+// Commits has writers who each append an entry of 300 bytes of prose to a journal, wait until it is durable, and begin again, until there
 // are that many updates. It gives how long each update took, shortest first, and how long all of them took.
 func Commits(ctx context.Context, s store.Store, writers, updates int) (took []time.Duration, elapsed time.Duration, err error) {
 	item := model.Item{
@@ -26,16 +27,19 @@ func Commits(ctx context.Context, s store.Store, writers, updates int) (took []t
 	if err := s.Update(ctx, func(tx store.Tx) error { return tx.PutItem(&item) }); err != nil {
 		return nil, 0, err
 	}
-	entry := model.JournalEntry{ItemID: item.ID, At: time.Unix(1, 0), Author: "ada", Text: strings.Repeat("x", 300)}
 	var left atomic.Int64
 	left.Store(int64(updates))
-	each, failures := make([][]time.Duration, writers), make([]error, writers)
+	each, failures, texts := make([][]time.Duration, writers), make([]error, writers), make([]*prose, writers)
+	for w := range writers {
+		texts[w] = newProse(uint64(w))
+	}
 	begin := time.Now()
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
 			for left.Add(-1) >= 0 && failures[w] == nil {
 				start := time.Now()
+				entry := model.JournalEntry{ItemID: item.ID, At: start, Author: "ada", Text: texts[w].sentence(300)}
 				failures[w] = s.Update(ctx, func(tx store.Tx) error { return tx.AppendJournal(entry) })
 				each[w] = append(each[w], time.Since(start))
 			}
@@ -46,4 +50,62 @@ func Commits(ctx context.Context, s store.Store, writers, updates int) (took []t
 	took = slices.Concat(each...)
 	slices.Sort(took)
 	return took, elapsed, errors.Join(failures...)
+}
+
+// Team is the team that the loads of this file are of.
+var Team = model.TeamKey{Namespace: "office", Name: "core"}
+
+// FillMoments writes that many moments into the pasts of people of Team, a minute apart: items and lines of their journals, twenty to an
+// item, of some 120 bytes of prose each. ada has half of them, p1 to p49 share the others, but for one item of every 5,000, which few has.
+// Every 20,000th line has the word xylophone in it, and the one after it the phrase "needle in a haystack"; the words needle and haystack
+// stand apart in every hundredth.
+func FillMoments(ctx context.Context, s store.Store, moments int) error {
+	const ofItem, atOnce = 20, 200
+	text := newProse(3)
+	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Minute) }
+	for first := 0; first < moments; first += ofItem * atOnce {
+		err := s.Update(ctx, func(tx store.Tx) error {
+			for n := first; n < min(moments, first+ofItem*atOnce); n++ {
+				id := fmt.Sprint("moments-", n/ofItem)
+				line := text.sentence(120)
+				switch {
+				case n%20_000 == 7:
+					line += "some xylophones"
+				case n%20_000 == 8:
+					line += "a needle in a haystack"
+				case n%100 == 9:
+					line += "haystack of a needle"
+				}
+				var err error
+				if n%ofItem == 0 {
+					err = tx.PutItem(&model.Item{
+						ID: id, Namespace: Team.Namespace, Name: id, CreatedAt: at(n), State: protocol.StateDone,
+						Spec: model.ItemSpec{Team: Team.Name, Person: whose(n / ofItem), Title: line},
+					})
+				} else {
+					err = tx.AppendJournal(model.JournalEntry{ItemID: id, At: at(n), Author: whose(n / ofItem), Text: line})
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whose says who has an item of FillMoments.
+func whose(item int) string {
+	switch {
+	case item%5_000 == 1:
+		return "few"
+	case item%2 == 0:
+		return "ada"
+	}
+	return fmt.Sprint("p", 1+item/2%49)
 }

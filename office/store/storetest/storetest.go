@@ -21,10 +21,7 @@ type Open func(t *testing.T, place string) store.Store
 
 // Run holds a backend to the interface.
 func Run(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(t *testing.T, s *suite)
-	}{
+	run(t, open, []sentence{
 		{"a store keeps its id and another store has another one", testIdentity},
 		{"what was committed is there after closing and opening again", testReopen},
 		{"a closed store runs nothing", testClosed},
@@ -53,15 +50,45 @@ func Run(t *testing.T, open Open) {
 		{"items are counted and listed by state", testCounts},
 		{"dependents are unfinished and live", testDependents},
 		{"a tombstone remembers what a TTL removed", testTombstones},
+		{"an item that began in the office has no object until it is told", testUnborn},
+		{"an item that was put somewhere stands there", testRank},
 
 		{"rounds come in order, and an item has one open one", testRounds},
 		{"a journal comes in the order in which it was written", testJournal},
 		{"the ledger adds up by model, person and team", testLedger},
 		{"a session's totals are the last that were told", testSessionTotals},
+		{"what recent rounds used adds up by round, of one team", testRecentRounds},
+		{"usage without a price is listed until its cost is known", testUnpriced},
 		{"a message is new once per item", testFirstTime},
 		{"what belongs to an unknown item is refused", testUnknownItem},
-	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, newSuite(t, open)) })
+
+		{"feedback has numbers that grow, and a key counts once per item", testFeedback},
+		{"an item has one ref to a place, the first that was put", testRefs},
+		{"items about a place have a ref to it or it is their subject", testItemsAbout},
+		{"a chat thread finds the items that its hearer has there", testThreads},
+		{"an event is new once per team and source", testEvents},
+		{"acts are open until they are answered", testActs},
+		{"reports are open until they are posted", testReports},
+		{"a ticket's usage is that of all items about it, by person, model and kind", testTicketUsage},
+
+		{"tickets are found by assignee and parent", testTickets},
+		{"pull requests come open ones first and can be filtered", testPulls},
+		{"documents are found by their ticket", testDocs},
+		{"the latest remarks at a place come in their order", testRemarks},
+		{"the remarks of a thread are resolved together", testResolveThread},
+	})
+	RunRecall(t, open)
+}
+
+// sentence is something that a store promises, and its test.
+type sentence struct {
+	name string
+	test func(t *testing.T, s *suite)
+}
+
+func run(t *testing.T, open Open, sentences []sentence) {
+	for _, s := range sentences {
+		t.Run(s.name, func(t *testing.T) { s.test(t, newSuite(t, open)) })
 	}
 }
 

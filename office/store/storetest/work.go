@@ -48,7 +48,7 @@ func testJournal(t *testing.T, s *suite) {
 	same(t, "the journal", read(t, s, func(r store.Reader) ([]model.JournalEntry, error) { return r.Journal("fix") }), entries)
 }
 
-// used is usage whose five amounts tell themselves apart.
+// used is usage whose five first amounts tell themselves apart.
 func used(n int64) model.Usage {
 	return model.Usage{InputTokens: n, OutputTokens: 10 * n, CacheReadTokens: 100 * n, CacheCreationTokens: 1000 * n, CostMicroUSD: 7 * n}
 }
@@ -139,8 +139,16 @@ func testUnknownItem(t *testing.T, s *suite) {
 			return tx.AddUsage(model.LedgerEntry{ItemID: "none"}, model.Usage{}, epoch)
 		},
 		"FirstTime": func(tx store.Tx) error { _, err := tx.FirstTime("none", [32]byte{}, epoch); return err },
-		"Bury":      func(tx store.Tx) error { return tx.Bury("none") },
-		"PutDoctor": func(tx store.Tx) error { return tx.PutDoctor("none", model.Doctor{At: epoch}) },
+		"AppendFeedback": func(tx store.Tx) error {
+			_, err := tx.AppendFeedback(&model.Feedback{ItemID: "none", Key: "k"})
+			return err
+		},
+		"PutRef":     func(tx store.Tx) error { return tx.PutRef(model.Ref{ItemID: "none", Place: ticketPlace}) },
+		"LinkThread": func(tx store.Tx) error { return tx.LinkThread(model.Thread{ItemID: "none", Channel: "c"}) },
+		"PutAct":     func(tx store.Tx) error { return tx.PutAct(model.Act{ID: "a", Person: ada, ItemID: "none"}) },
+		"PutReport":  func(tx store.Tx) error { return tx.PutReport(model.Report{ID: "r", Person: ada, ItemID: "none"}) },
+		"Bury":       func(tx store.Tx) error { return tx.Bury("none") },
+		"PutDoctor":  func(tx store.Tx) error { return tx.PutDoctor("none", model.Doctor{At: epoch}) },
 	} {
 		if err := s.Update(context.Background(), write); !errors.Is(err, store.ErrNotFound) {
 			t.Error(fmt.Sprint(name, " of something unknown gave ", err, ", want ErrNotFound"))

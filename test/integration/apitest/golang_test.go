@@ -37,8 +37,11 @@ func goTeam() *api.Team {
 				},
 			},
 			Usage: api.UsagePolicy{
-				Budgets: []api.Budget{{Scope: "Team", CostUSD: quantity("12.50"), ReserveUSD: quantity("0.333")}},
+				Budgets: []api.Budget{{Scope: "Team", CostUSD: quantity("12.50"), ReserveUSD: quantity("0.333"), StopAtPercent: ptr(int32(150))}},
+				Prices:  []api.Price{{Model: "house-*", InputUSD: "0.25", OutputUSD: "2", CacheReadUSD: "0.025"}},
 			},
+			Pipeline: api.Pipeline{Context: api.ContextLimits{Comments: ptr(int32(0))}},
+			Events:   &api.Events{TokenSecret: api.SecretKey{Name: "events", Key: "token"}},
 			Policies: api.Policies{
 				Attempts: 1, Heartbeat: lasts(200 * time.Millisecond), LostAfter: lasts(90 * time.Second), Backoff: lasts(1500 * time.Millisecond),
 				Rollout: api.RolloutPolicy{MaxWait: lasts(0)},
@@ -99,6 +102,7 @@ func fillStatus(object client.Object) {
 	case *api.WorkItem:
 		o.Status = api.WorkItemStatus{
 			Conditions: ready(api.ReasonAccepted), State: "active", Person: "ada", Progress: "Running the tests", Rounds: 1, Usage: usage,
+			Priority: ptr(int32(7)), Order: "person.ada/1/1000007/ab",
 		}
 	}
 }

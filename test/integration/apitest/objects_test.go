@@ -41,6 +41,11 @@ func TestDefaults(t *testing.T) {
 			`{roles: [{name: dev, work: [{kind: ticket, review: Required}]}], usage: {pauseAtPercent: 95}, policies: {attempts: 3,
 				maxLostRounds: 3, heartbeat: 15s, lostAfter: 10m, backoff: 10s, rollout: {maxWait: 1h}}}`,
 		},
+		{
+			"a budget warns before it is used up", "Team", `{metadata: {name: warned}, spec: {usage: {budgets: [{scope: Team, tokens: 5}]}, policies: null}}`,
+			`{usage: {pauseAtPercent: 95, budgets: [{scope: Team, tokens: 5, warnAtPercent: 80}]}, policies: {attempts: 3, maxLostRounds: 3,
+				heartbeat: 15s, lostAfter: 10m, backoff: 10s, rollout: {maxWait: 1h}}}`,
+		},
 		{"a person has no defaults in its spec", "Person", `{}`, `{team: core}`},
 		{
 			"an item is a task of a human in the middle of the queue", "WorkItem", `{}`,
@@ -94,6 +99,12 @@ func TestTwoManagersShareAnObject(t *testing.T) {
 			first:  `spec: {usage: {budgets: [{scope: Team, tokens: 5}]}}`,
 			second: `spec: {usage: {budgets: [{scope: Person, tokens: 5}]}}`, then: `spec: {usage: {budgets: []}}`,
 			path: "spec.usage.budgets", key: "scope", together: "Person Team", end: "Person",
+		},
+		{
+			name: "prices of a team", kind: "Team",
+			first:  `spec: {usage: {prices: [{model: a, inputUSD: "1", outputUSD: "2"}]}}`,
+			second: `spec: {usage: {prices: [{model: "b*", inputUSD: "1", outputUSD: "2"}]}}`, then: `spec: {usage: {prices: []}}`,
+			path: "spec.usage.prices", key: "model", together: "a b*", end: "b*",
 		},
 		{
 			name: "variables of a person", kind: "Person",
@@ -266,12 +277,12 @@ func TestPrintColumns(t *testing.T) {
 			"core True 1/2 3 1 0 0 4 1200 0.42 AGE Ready",
 		},
 		{
-			"people", "Name Team Role State Item Queued Runtime Tokens Cost Age Reason* Doctor* Paused-Until*",
-			"ada core dev working fix-login 3 claude 1200 0.42 AGE Ready True <nil>",
+			"people", "Name Team Role State Item Queued Doctor Runtime Tokens Cost Age Reason* Paused-Until*",
+			"ada core dev working fix-login 3 ChecksPassed claude 1200 0.42 AGE Ready <nil>",
 		},
 		{
-			"workitems", "Name State Person Kind Prio Tokens Cost Age Progress Rounds* Title* Reason*",
-			"fix-login active ada ticket 100 1200 0.42 AGE Running the tests 1 Fix the login Accepted",
+			"workitems", "Name State Person Kind Prio Tokens Cost Age Progress Rounds* Title* Reason* Order*",
+			"fix-login active ada ticket 7 1200 0.42 AGE Running the tests 1 Fix the login Accepted person.ada/1/1000007/ab",
 		},
 	} {
 		t.Run(test.resource, func(t *testing.T) {

@@ -132,6 +132,10 @@ func (o *memoryOffice) SyncItem(_ context.Context, facts model.ItemFacts) (model
 	return view, nil
 }
 
+func (o *memoryOffice) Unborn(context.Context, string, string) (*model.Item, error) { return nil, nil }
+
+func (o *memoryOffice) Abandon(context.Context, string, string) error { return nil }
+
 func (o *memoryOffice) ForgetItem(_ context.Context, uid string, expired bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -3,8 +3,10 @@ package controllers_test
 // This file tests the Team controller, and the office's certificate.
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,8 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/bullpen-dev/bullpen/api/v1alpha1"
 	"github.com/bullpen-dev/bullpen/controllers"
@@ -32,8 +37,15 @@ func TestATeamIsToldWithItsDefaults(t *testing.T) {
 		team.Spec.Roles = []api.Role{{Name: "developer", Title: "Developer", Work: []api.WorkKind{{Kind: "task", Review: api.ReviewNone}, {Kind: "ticket"}}}}
 		team.Spec.Humans = []api.Human{{Name: "Grace", Identities: map[string]string{"github": "grace"}}}
 		team.Spec.Repositories = []api.Repository{{Name: "app", URL: "https://example.com/app.git"}}
-		team.Spec.Usage.Budgets = []api.Budget{{Scope: "Team", CostUSD: &costs, ReserveUSD: &reserve}}
-		team.Spec.Agent.Hooks = &api.EnvironmentHooks{BeforeStart: "true"}
+		team.Spec.Usage.Budgets = []api.Budget{
+			{Scope: "Team", CostUSD: &costs, ReserveUSD: &reserve},
+			{Scope: "Person", Tokens: new(int64(500)), WarnAtPercent: new(int32(0)), StopAtPercent: new(int32(150))},
+		}
+		team.Spec.Usage.Prices = []api.Price{
+			{Model: "house", InputUSD: "0.25", OutputUSD: "2", CacheReadUSD: "0.025"},
+		}
+		team.Spec.Pipeline.Context = api.ContextLimits{BodyChars: new(int32(100)), Comments: new(int32(0))}
+		team.Spec.Agent.Hooks = &api.EnvironmentHooks{BeforeStart: "true", OnAct: "act", OnReport: "report"}
 	})
 	key := model.TeamKey{Namespace: w.namespace, Name: "core"}
 	config := protocol.DefaultTeamConfig()
@@ -43,14 +55,22 @@ func TestATeamIsToldWithItsDefaults(t *testing.T) {
 		{Kind: "task", Review: protocol.ReviewNone}, {Kind: "ticket", Review: protocol.ReviewRequired}}}}
 	config.Humans = []protocol.TeamHuman{{Name: "Grace", Identities: map[string]string{"github": "grace"}}}
 	config.Repositories = []protocol.TeamRepository{{Name: "app", URL: "https://example.com/app.git"}}
-	config.Environment.Hooks.BeforeStart = "true"
+	config.Environment.Hooks.BeforeStart, config.Environment.Hooks.OnAct, config.Environment.Hooks.OnReport = "true", "act", "report"
+	config.Pipeline.Context.BodyChars, config.Pipeline.Context.Comments = 100, 0
 	want := model.Team{
 		UID: string(team.UID), Key: key, Config: config,
 		Policy: model.Policy{
 			Heartbeat: 15 * time.Second, Attempts: 3, MaxLostRounds: 3, LostAfter: 10 * time.Minute,
 			BackoffInitial: 10 * time.Second, BackoffMax: 1000 * time.Second,
 		},
-		Usage: model.UsagePolicy{PauseAt: 0.95, Budgets: []model.Budget{{Scope: model.BudgetTeam, CostMicroUSD: 12_500_000, ReserveMicroUSD: 500_000}}},
+		Usage: model.UsagePolicy{
+			PauseAt: 0.95,
+			Budgets: []model.Budget{
+				{Scope: model.BudgetTeam, CostMicroUSD: 12_500_000, ReserveMicroUSD: 500_000, WarnAt: 0.8},
+				{Scope: model.BudgetPerson, Tokens: 500, StopAt: 1.5},
+			},
+			Prices: []model.Price{{Model: "house", Input: 250_000, Output: 2_000_000, CacheRead: 25_000, CacheCreation: 250_000}},
+		},
 	}
 	w.eventually("the office hears of the team", func() error {
 		var got model.Team
@@ -95,6 +115,135 @@ func TestATeamCounts(t *testing.T) {
 			return fmt.Errorf("it is %+v", team.Status)
 		}
 		return has(team.Status.Conditions, api.ConditionReady, metav1.ConditionTrue, api.ReasonReady)
+	})
+}
+
+// look has the Team controller look at the team now.
+func (w *world) look(name string) {
+	w.office.changes <- model.Change{Kind: model.ChangedTeam, Namespace: w.namespace, Name: name}
+}
+
+func TestTheTokenOfATeamsEventsIsReadFromItsSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := model.TeamKey{Namespace: w.namespace, Name: "core"}
+	w.team("core", func(team *api.Team) {
+		team.Spec.Events = &api.Events{TokenSecret: api.SecretKey{Name: "events", Key: "token"}}
+	})
+	shows := func(what string, status metav1.ConditionStatus, reason string, hash [32]byte) {
+		t.Helper()
+		w.eventually(what, func() error {
+			team := &api.Team{}
+			w.mustGet("core", team)
+			var got model.Team
+			w.office.with(func() { got = w.office.teams[key] })
+			if got.EventsTokenHash != hash {
+				return fmt.Errorf("the office knows the hash %x", got.EventsTokenHash)
+			}
+			if text, err := json.Marshal(team); err != nil || strings.Contains(string(text), "s3cret") {
+				return fmt.Errorf("the token stands in the object: %s (%v)", text, err)
+			}
+			return has(team.Status.Conditions, api.ConditionEvents, status, reason)
+		})
+	}
+	shows("without a Secret", metav1.ConditionFalse, api.ReasonTokenMissing, [32]byte{})
+
+	secret := &corev1.Secret{ObjectMeta: w.meta("events"), StringData: map[string]string{"other": "s3cret"}}
+	w.create(secret)
+	w.clock.advance(time.Minute)
+	w.look("core")
+	shows("with a Secret that has another key", metav1.ConditionFalse, api.ReasonTokenMissing, [32]byte{})
+
+	w.change("events", secret, func() { secret.StringData = map[string]string{"token": " s3cret-1\n"} })
+	w.clock.advance(time.Minute)
+	w.look("core")
+	shows("with the token", metav1.ConditionTrue, api.ReasonEventsAccepted, sha256.Sum256([]byte("s3cret-1")))
+
+	// A team that is looked at all the time does not ask for its Secret all the time.
+	reads := func() int {
+		return len(cluster.AuditEvents(t, func(e *auditv1.Event) bool {
+			return e.Verb == "get" && e.ObjectRef != nil && e.ObjectRef.Namespace == w.namespace && e.ObjectRef.Name == "events" && e.User.Username == "bullpen-manager"
+		}))
+	}
+	before, told := reads(), w.office.count("SyncTeam core")
+	for n := range 5 {
+		w.look("core")
+		w.eventually("a look", func() error {
+			if got := w.office.count("SyncTeam core"); got <= told+n {
+				return fmt.Errorf("%d looks", got-told)
+			}
+			return nil
+		})
+	}
+	if n := reads() - before; n != 0 {
+		t.Errorf("five looks at once read the Secret %d times", n)
+	}
+
+	w.change("events", secret, func() { secret.StringData = map[string]string{"token": "s3cret-2"} })
+	w.clock.advance(time.Minute)
+	w.look("core")
+	shows("with another token", metav1.ConditionTrue, api.ReasonEventsAccepted, sha256.Sum256([]byte("s3cret-2")))
+
+	w.delete(secret)
+	w.clock.advance(time.Minute)
+	w.look("core")
+	shows("after the Secret is gone", metav1.ConditionFalse, api.ReasonTokenMissing, [32]byte{})
+
+	team := &api.Team{}
+	w.change("core", team, func() { team.Spec.Events = nil })
+	shows("without events", "", "", [32]byte{})
+}
+
+func TestABudgetWarningIsAConditionThatGoesAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.team("core")
+	w.person("ada")
+	w.runningPod("ada-agent")
+	item := w.item("one")
+	w.itemHas("one", inState(protocol.StateQueued))
+	warning := model.Why{Reason: model.ReasonBudgetNearlyUsed, Message: "The budget is nearly used up: 85 of 100 tokens (85 %)."}
+	show := func(why model.Why) {
+		w.office.with(func() { w.office.team.BudgetWarning = why })
+		w.look("core")
+		w.office.showPerson(w.namespace, "ada", func(v *model.PersonView) { connected(v); v.BudgetWarning = why })
+		w.office.showItem(string(item.UID), func(v *model.ItemView) { v.BudgetWarning = why })
+	}
+	shown := func(what string, status metav1.ConditionStatus, reason string) {
+		t.Helper()
+		w.eventually(what, func() error {
+			team, ada, one := &api.Team{}, &api.Person{}, &api.WorkItem{}
+			w.mustGet("core", team)
+			w.mustGet("ada", ada)
+			w.mustGet("one", one)
+			return errors.Join(
+				has(team.Status.Conditions, api.ConditionBudgetWarning, status, reason),
+				has(ada.Status.Conditions, api.ConditionBudgetWarning, status, reason),
+				has(one.Status.Conditions, api.ConditionBudgetWarning, status, reason))
+		})
+	}
+	shown("no warning", "", "")
+	show(warning)
+	shown("a warning", metav1.ConditionTrue, api.ReasonBudgetNearlyUsed)
+	warning.Message = "The budget is nearly used up: 95 of 100 tokens (95 %)."
+	show(warning)
+	show(model.Why{})
+	shown("no warning any more", "", "")
+	w.eventually("one event for each", func() error {
+		var list eventsv1.EventList
+		if err := cluster.Client.List(t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		told := map[string]int{}
+		for _, e := range list.Items {
+			if e.Reason == api.ReasonBudgetNearlyUsed {
+				told[e.Regarding.Kind] += 1
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"Team": 1, "Person": 1, "WorkItem": 1}, told); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
 	})
 }
 

@@ -5,6 +5,9 @@ package controllers_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -282,4 +285,82 @@ func TestWhatWasDeletedWhileNoManagerRan(t *testing.T) {
 			t.Errorf("the office heard something before it knew what is live: %v", w.office.log)
 		}
 	})
+}
+
+// The order in status is read by kubectl, which compares texts in its own way.
+func TestKubectlSortsItemsAsTheyRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	urgent, usual := int32(9), int32(100)
+	// In the order in which they run. Those of one second run by their ids, whose digits are no numbers.
+	items := []struct {
+		name string
+		edit func(*api.WorkItem)
+		view func(*model.ItemView)
+	}{
+		{"interrupted", nil, func(v *model.ItemView) { v.Front = true }},
+		{"urgent", func(i *api.WorkItem) { i.Spec.Priority = &urgent }, func(*model.ItemView) {}},
+		{"placed-first", nil, func(v *model.ItemView) { v.Place = &model.Rank{Priority: usual, Key: "!"} }},
+		{"ten", nil, func(v *model.ItemView) { v.ID = "10-x" }},
+		{"nine", nil, func(v *model.ItemView) { v.ID = "9-x" }},
+		{"placed-after-nine", nil, func(v *model.ItemView) {
+			nine := model.Item{ID: "9-x", CreatedAt: noon, Spec: model.ItemSpec{Priority: usual}}
+			v.Place = &model.Rank{Priority: usual, Key: nine.Rank().Key + "P"}
+		}},
+		{"letter", nil, func(v *model.ItemView) { v.ID = "a-x" }},
+		{"later", nil, func(v *model.ItemView) { v.CreatedAt = noon.Add(time.Second) }},
+		{"for-a-role", func(i *api.WorkItem) { i.Spec.Person, i.Spec.Role = "", "developer" }, func(v *model.ItemView) { v.Assignee = "" }},
+	}
+	var want []string
+	for _, it := range items {
+		want = append(want, it.name)
+		made := w.item(it.name, func(i *api.WorkItem) {
+			if it.edit != nil {
+				it.edit(i)
+			}
+		})
+		w.office.showItem(string(made.UID), func(v *model.ItemView) {
+			v.State, v.Assignee, v.CreatedAt, v.Namespace, v.Name, v.StoreID = protocol.StateQueued, "ada", noon, w.namespace, it.name, storeID
+			it.view(v)
+		})
+	}
+	kubeconfig := cluster.Kubeconfig(t)
+	w.eventually("kubectl sorts the items", func() error {
+		kubectl := exec.CommandContext(t.Context(), kubectlPath(t), "--kubeconfig", kubeconfig, "-n", w.namespace, "get", "workitems",
+			"--sort-by=.status.order", "--no-headers", "-o", "custom-columns=NAME:.metadata.name,ORDER:.status.order")
+		output, err := kubectl.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, output)
+		}
+		var got []string
+		for line := range strings.Lines(string(output)) {
+			name, order := strings.Fields(line)[0], strings.Fields(line)[1]
+			if order == "<none>" {
+				return fmt.Errorf("%s has no order yet", name)
+			}
+			got = append(got, name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("%s\n%s", diff, output)
+		}
+		return nil
+	})
+}
+
+// kubectlPath is the machine's kubectl, or the one that was built beside the API server.
+func kubectlPath(t *testing.T) string {
+	t.Helper()
+	if path, err := exec.LookPath("kubectl"); err == nil {
+		return path
+	}
+	for _, dir := range []string{os.Getenv("KUBEBUILDER_ASSETS"), filepath.Join(cluster.Root, ".cache", "k8s")} {
+		if path := filepath.Join(dir, "kubectl"); dir != "" {
+			if _, err := os.Stat(path); err == nil {
+				return path
+			}
+		}
+	}
+	t.Fatal("there is no kubectl: run make localcluster, which builds one")
+	return ""
 }
