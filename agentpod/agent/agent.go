@@ -15,6 +15,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/process"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
@@ -43,10 +45,18 @@ type Agent struct {
 
 	run  *run
 	team team
+	// held are requests of programs that are not sent yet; waiting are the programs that wait for anything.
+	held    []held
+	waiting map[*waiter]struct{}
+	notes   notebook
+	// acts and reports are the errands; errandCancel ends a hook that is at work on one.
+	acts, reports *errands
+	errandCancel  map[errandKind]context.CancelFunc
+	saidNoHook    bool
 	// latest holds what only counts in its last form, by type, until it is sent; one of a type is under way at a time.
 	latest map[protocol.Type]request
-	// runtimeProblem is why the runtime cannot work, as its doctor sees it.
-	runtimeProblem string
+	// runtimeProblem is why the runtime cannot work, as its doctor sees it; doorProblem why programs cannot speak to the agent.
+	runtimeProblem, doorProblem string
 
 	draining bool
 	hurried  bool
@@ -60,7 +70,9 @@ type request struct {
 	seq int
 	// fromOutbox says that it is the outbox's first letter.
 	fromOutbox bool
-	at         time.Time
+	// waiter is the program that waits for the answer, if one does.
+	waiter *waiter
+	at     time.Time
 }
 
 // run is the runtime at work.
@@ -78,7 +90,8 @@ func Run(ctx context.Context, cfg Config, drain <-chan struct{}) error {
 	a := &Agent{
 		cfg: cfg, log: cfg.Log, ids: newIDs(),
 		todo: make(chan func(), 64), gone: make(chan struct{}),
-		asked: map[string]request{}, latest: map[protocol.Type]request{},
+		asked: map[string]request{}, latest: map[protocol.Type]request{}, waiting: map[*waiter]struct{}{},
+		acts: newErrands(kindAct), reports: newErrands(kindReport), errandCancel: map[errandKind]context.CancelFunc{},
 		heartbeat: time.Minute,
 	}
 	url, err := endpoint(cfg.OfficeURL, cfg.Namespace, cfg.Team)
@@ -89,6 +102,7 @@ func Run(ctx context.Context, cfg Config, drain <-chan struct{}) error {
 		return err
 	}
 	defer a.home.close() //nolint:errcheck // the lock goes with the process
+	defer a.openDoor()()
 
 	connected, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	connector := &connector{
@@ -108,10 +122,30 @@ func Run(ctx context.Context, cfg Config, drain <-chan struct{}) error {
 	}()
 	a.loop(ctx, drain)
 	a.sayGoodbye()
+	a.tellAll()
 	close(a.gone)
 	hangUp()
 	<-ended
 	return nil
+}
+
+// openDoor opens the socket for programs and tells their environment of it. An agent without it can still work rounds. The
+// function that it returns closes the socket.
+func (a *Agent) openDoor() func() {
+	d, err := openDoor(a.home.root, a.cfg.Tmp, a.handler(), a.log)
+	socket := ""
+	if err != nil {
+		a.log.Error("the socket for programs cannot be opened, so they cannot use ost", "error", err)
+		a.doorProblem = err.Error()
+	} else {
+		socket = d.path
+	}
+	a.cfg.Env = programEnv(a.cfg.Env, socket, a.home.notesPage(), a.cfg.CLIDir)
+	return func() {
+		if d != nil {
+			d.close()
+		}
+	}
 }
 
 // wakeUp opens the home and reads what an earlier life left.
@@ -135,7 +169,11 @@ func (a *Agent) wakeUp(ctx context.Context, drain <-chan struct{}) error {
 	}
 	a.machine = newMachine(items)
 	a.outbox = outbox{home: a.home, log: a.log}
-	if err := a.outbox.load(); err != nil {
+	err = errors.Join(a.outbox.load(), a.home.loadDeeds(a.acts, a.reports))
+	if err == nil {
+		a.notes, err = a.home.loadNotes()
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("the home cannot be read: %w", err), a.home.close())
 	}
 	for _, l := range a.outbox.letters {
@@ -180,6 +218,7 @@ func (a *Agent) loop(ctx context.Context, drain <-chan struct{}) {
 			if a.runtimeProblem != "" {
 				a.examine()
 			}
+			a.runErrands()
 		case <-again.C:
 		case <-drain:
 			drain = nil
@@ -200,7 +239,7 @@ func (a *Agent) loop(ctx context.Context, drain <-chan struct{}) {
 // finished says whether nothing is left to do before the end.
 func (a *Agent) finished() bool {
 	switch {
-	case !a.draining || a.run != nil:
+	case !a.draining || a.run != nil || a.errandsRunning():
 		return false
 	case a.hurried || a.replaced:
 		return true
@@ -210,7 +249,7 @@ func (a *Agent) finished() bool {
 
 func (a *Agent) waitsFor(t protocol.Type) bool {
 	for _, r := range a.asked {
-		if r.message.Type() == t {
+		if r.message.Type() == t && r.waiter == nil {
 			return true
 		}
 	}
@@ -225,6 +264,8 @@ func (a *Agent) drain() {
 	a.draining = true
 	a.log.Info("shutting down", "working", a.machine.busyWith())
 	a.perform(a.machine.drain())
+	// An errand gets the time that a program has: to cut it short is to do some of it twice.
+	time.AfterFunc(a.cfg.ProgramGrace(), func() { a.do(a.stopErrands) })
 }
 
 // soonest is the most time that a program gets to end when its round counts no more.
@@ -257,6 +298,7 @@ func (a *Agent) hurry() {
 	a.drain()
 	a.hurried = true
 	a.kill(a.run)
+	a.killErrands()
 }
 
 // sayGoodbye closes the connection in order and waits a little for it.
@@ -285,11 +327,10 @@ func (a *Agent) onWelcome(l *link, id string, w protocol.Welcome) {
 	a.link, a.lost = l, make(chan struct{})
 	a.heartbeat = heartbeatOf(w)
 	a.team.pending, a.team.pendingID = w.Team, id
-	if len(w.Acts)+len(w.Reports) > 0 {
-		a.log.Warn("acts and reports are not supported by this agent", "acts", len(w.Acts), "reports", len(w.Reports))
-	}
 	a.takeTeam()
 	a.perform(a.machine.welcome(w.Resume))
+	a.onActs(w.Acts)
+	a.onReports(w.Reports)
 	a.askAbout()
 }
 
@@ -299,6 +340,12 @@ func (a *Agent) onLost(l *link) {
 		return
 	}
 	for _, r := range a.asked {
+		if r.waiter != nil {
+			if !r.fromOutbox {
+				a.tell(r.waiter, connLost)
+			}
+			continue
+		}
 		c := a.machine.current
 		stale := r.seq != 0 && (c == nil || c.seq != r.seq)
 		if _, newer := a.latest[r.message.Type()]; !newer && !stale && keepsLatest(r.message) {
@@ -306,6 +353,7 @@ func (a *Agent) onLost(l *link) {
 		}
 	}
 	clear(a.asked)
+	a.hurryWaits()
 	a.link = nil
 	close(a.lost)
 	a.outbox.offline()
@@ -325,6 +373,7 @@ func keepsLatest(m protocol.Message) bool {
 func (a *Agent) onReplaced() {
 	a.replaced = true
 	a.perform(a.machine.giveWay())
+	a.stopErrands()
 }
 
 // onFrame takes what the office sent.
@@ -335,7 +384,7 @@ func (a *Agent) onFrame(l *link, f protocol.Frame, payload json.RawMessage) {
 	if f.ReplyTo != "" {
 		if r, ok := a.asked[f.ReplyTo]; ok {
 			delete(a.asked, f.ReplyTo)
-			a.onAnswer(r, f.Message)
+			a.onAnswer(r, f.Message, payload)
 		}
 		return
 	}
@@ -343,6 +392,10 @@ func (a *Agent) onFrame(l *link, f protocol.Frame, payload json.RawMessage) {
 	case protocol.Offer:
 		a.log.Info("offered", "item", m.WorkItem.ID, "kind", m.WorkItem.Kind, "title", m.WorkItem.Title)
 		a.perform(a.machine.offer(offered{m, payload}))
+	case protocol.Act:
+		a.onActs([]protocol.Act{m})
+	case protocol.Reports:
+		a.onReports(m.Reports)
 	case protocol.Error:
 		a.log.Warn("the office reports an error", "code", m.Code, "message", m.Message)
 	case protocol.Pong, protocol.Ack:
@@ -362,19 +415,33 @@ func (a *Agent) sendError(replyTo string, code protocol.Code, message string) {
 	a.link.send(data)
 }
 
-// onAnswer takes the answer to a request.
-func (a *Agent) onAnswer(r request, answer protocol.Message) {
-	var refusal *protocol.Error
-	if e, ok := answer.(protocol.Error); ok {
-		refusal = &e
-		level := slog.LevelWarn
-		if e.Code == protocol.CodeUnsupported {
-			level = slog.LevelInfo
-		}
-		a.log.Log(context.Background(), level, "the office refused a message", "type", r.message.Type(),
-			"code", e.Code, "message", e.Message)
+// refusalIn returns the error that an answer is, and logs it; nil if it is none.
+func (a *Agent) refusalIn(r request, answer protocol.Message) *protocol.Error {
+	e, ok := answer.(protocol.Error)
+	if !ok {
+		return nil
 	}
+	level := slog.LevelWarn
+	if e.Code == protocol.CodeUnsupported || r.waiter != nil && a.waits(r.waiter) {
+		level = slog.LevelInfo
+	}
+	a.log.Log(context.Background(), level, "the office refused a message", "type", r.message.Type(),
+		"code", e.Code, "message", e.Message)
+	return &e
+}
+
+// onAnswer takes the answer to a request.
+func (a *Agent) onAnswer(r request, answer protocol.Message, payload json.RawMessage) {
+	refusal := a.refusalIn(r, answer)
 	again := refusal != nil && refusal.Code == protocol.CodeFailed
+	if r.waiter != nil {
+		if !r.fromOutbox || !again { // else it is sent again, and the program waits on
+			a.tellAnswer(r, answer, jsontext.Value(payload))
+		}
+		if !r.fromOutbox {
+			return
+		}
+	}
 	switch m := r.message.(type) {
 	case protocol.Accept:
 		switch {
@@ -401,6 +468,9 @@ func (a *Agent) onAnswer(r request, answer protocol.Message) {
 			if !again {
 				a.perform(a.machine.delivered(r.message, r.seq, refusal))
 			}
+			if refusal != nil && !again {
+				a.unmade(r.message)
+			}
 		}
 	}
 }
@@ -412,6 +482,9 @@ func (a *Agent) onBeat() {
 	}
 	now := time.Now()
 	for _, r := range a.asked {
+		if r.waiter != nil && !r.fromOutbox {
+			continue // the program is told when it has waited long enough
+		}
 		if now.Sub(r.at) > max(4*a.heartbeat, a.cfg.timing.refused) {
 			a.log.Warn("the office does not answer a message; connecting again", "type", r.message.Type())
 			a.link.kill()
@@ -429,12 +502,14 @@ func (a *Agent) onBeat() {
 	a.ask(beat, seq)
 }
 
-// setBeat keeps the heartbeat's pace: twice as often as it must be while working, calmer else.
+// setBeat keeps the heartbeat's pace: twice as often as it must be while working, calmer else, and never so rare that the
+// connection looks idle to what it goes through.
 func (a *Agent) setBeat() {
 	every := a.heartbeat * 3 / 4
 	if a.machine.busyWith() != "" {
 		every = a.heartbeat / 2
 	}
+	every = min(every, a.cfg.timing.idle)
 	if every != a.beatEvery {
 		a.beatEvery = every
 		a.beat.Reset(every)
@@ -475,9 +550,10 @@ func (a *Agent) keep(m protocol.Message, seq int) {
 
 // flush sends what can be sent, and returns when it should be called again at the latest.
 func (a *Agent) flush(now time.Time) time.Duration {
-	const never = time.Hour
+	a.sendHeld(now)
+	next := a.tellLate(now)
 	if a.link == nil || a.replaced {
-		return never
+		return next
 	}
 	for t, r := range a.latest {
 		if !a.waitsFor(t) {
@@ -487,13 +563,13 @@ func (a *Agent) flush(now time.Time) time.Duration {
 	}
 	l, ok := a.outbox.next(now)
 	if ok {
-		a.asked[l.id] = request{message: l.message, seq: l.seq, fromOutbox: true, at: now}
+		a.asked[l.id] = request{message: l.message, seq: l.seq, fromOutbox: true, waiter: l.waiter, at: now}
 		a.link.send(l.frame)
 	}
 	if wait := a.outbox.retryAt.Sub(now); wait > 0 {
-		return wait
+		return min(wait, next)
 	}
-	return never
+	return next
 }
 
 // perform carries out what the machine decided.
@@ -559,7 +635,7 @@ func (a *Agent) takeTeam() {
 	}
 	config, err := protocol.ParseTeamConfig(raw)
 	if err == nil {
-		err = a.home.saveTeam(raw, config, a.cfg.Person)
+		err = a.home.saveTeam(raw, config, a.cfg.Person, a.cfg.CLIDir != "" && a.doorProblem == "")
 	}
 	if err != nil {
 		a.log.Error("the team config of the office cannot be used; offers are declined", "error", err)

@@ -3,6 +3,7 @@ package agent
 // This file reads the agent's environment.
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,8 +35,12 @@ type Config struct {
 	Command     []string
 	// Runtime works the rounds.
 	Runtime runtime.Runtime
-	// Env is the environment of the programs.
+	// Env is the environment of the programs, which get the socket and the PATH of ost on top.
 	Env []string
+	// Tmp is a folder for what need not last.
+	Tmp string
+	// CLIDir is the folder of ost, put first on the programs' PATH; empty where there is none.
+	CLIDir string
 	// Version of the agent.
 	Version string
 	// Grace is how long the agent may take to hand back and end after SIGTERM.
@@ -45,8 +50,10 @@ type Config struct {
 	timing timing
 	// keep is how long the folder of a finished item stays; clean is how often the office is asked about them.
 	keep, clean time.Duration
-	// recheck is how often a runtime that is not fit is checked again.
+	// recheck is how often a runtime that is not fit is checked again, and a report that could not be posted is tried again.
 	recheck time.Duration
+	// hookWait is how long a hook may take to make an act or to post a report.
+	hookWait time.Duration
 }
 
 // defaultGrace leaves room within a pod's usual grace period of 60 s.
@@ -55,9 +62,10 @@ const defaultGrace = 25 * time.Second
 // ProgramGrace is the part of the grace that a program may take to end; the rest is for the hand-back.
 func (c Config) ProgramGrace() time.Duration { return c.Grace * 3 / 5 }
 
-// secretEnv are variables that are not for programs.
+// secretEnv are variables that are not for programs, or that only this agent may set for them.
 var secretEnv = []string{
 	contract.EnvTokenFile, contract.EnvCAFile, contract.EnvCommand, contract.EnvGrace, contract.EnvLog,
+	contract.EnvSocket, contract.EnvNotesFile, contract.EnvItemID,
 }
 
 // FromEnv reads the environment, given as in os.Environ. Its error names everything that is wrong. Runtime, Version and Log
@@ -87,6 +95,7 @@ func FromEnv(environ []string) (Config, error) {
 		RuntimeName: need(contract.EnvRuntime),
 		Grace:       defaultGrace,
 		Env:         withoutSecrets(environ),
+		Tmp:         cmp.Or(env[contract.EnvTmp], "/tmp"),
 	}
 	if c.Home != "" && !filepath.IsAbs(c.Home) {
 		problems = append(problems, fmt.Errorf("%s must be an absolute path, not %q", contract.EnvHome, c.Home))
@@ -126,6 +135,28 @@ next:
 	return kept
 }
 
+// programEnv is the environment of the programs with what the agent has for them: its socket, the notes, and ost on the PATH.
+// An empty socket or folder is one that is not there.
+func programEnv(env []string, socket, notes, cliDir string) []string {
+	const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	path := "PATH=" + usualPath
+	var kept []string
+	for _, entry := range env {
+		if cliDir != "" && strings.HasPrefix(entry, "PATH=") {
+			path = entry
+			continue
+		}
+		kept = append(kept, entry)
+	}
+	if cliDir != "" {
+		kept = append(kept, "PATH="+cliDir+":"+strings.TrimPrefix(path, "PATH="))
+	}
+	if socket != "" {
+		kept = append(kept, contract.EnvSocket+"="+socket)
+	}
+	return append(kept, contract.EnvNotesFile+"="+notes)
+}
+
 // fill sets what the environment does not say.
 func (c Config) fill() Config {
 	if c.Grace <= 0 {
@@ -145,6 +176,9 @@ func (c Config) fill() Config {
 	}
 	if c.recheck == 0 {
 		c.recheck = time.Minute
+	}
+	if c.hookWait == 0 {
+		c.hookWait = 5 * time.Minute
 	}
 	return c
 }

@@ -105,6 +105,12 @@ type timing struct {
 	refused, poll time.Duration
 	// goodbye is how long a close may take.
 	goodbye time.Duration
+	// idle is the longest that a connection may carry nothing, however rare the office's heartbeats are: what stands between
+	// the two sides cuts a connection that is silent for half a minute.
+	idle time.Duration
+	// away is how long a question of a program waits for a connection, answer how long for its answer, and deliver how long
+	// a message that is kept on disk anyway. See programs.go.
+	away, answer, deliver time.Duration
 }
 
 var defaultTiming = timing{
@@ -112,6 +118,8 @@ var defaultTiming = timing{
 	retryFirst: 250 * time.Millisecond, retryMost: 30 * time.Second, lasted: 10 * time.Second,
 	refused: 30 * time.Second, poll: time.Second,
 	goodbye: 2 * time.Second,
+	idle:    20 * time.Second,
+	away:    5 * time.Second, answer: 30 * time.Second, deliver: 10 * time.Second,
 }
 
 // retry decides when to dial again.
@@ -317,9 +325,7 @@ func (c *connector) read(l *link) (protocol.Code, error) {
 		frame, werr := protocol.Decode(data)
 		if werr != nil {
 			c.log.Warn("a message of the office was not understood", "error", werr)
-			if !isError(data) {
-				c.answer(l, werr.Reply(c.nextID()))
-			}
+			c.misunderstood(l, data, werr)
 			continue
 		}
 		if m, ok := frame.Message.(protocol.Error); ok && frame.ReplyTo == "" {
@@ -329,7 +335,7 @@ func (c *connector) read(l *link) (protocol.Code, error) {
 			c.answer(l, protocol.Frame{ID: c.nextID(), ReplyTo: frame.ID, Message: protocol.Pong{}})
 			continue
 		}
-		c.received(l, frame, payloadOf(frame.Message, data))
+		c.received(l, frame, payloadOf(frame, data))
 	}
 }
 
@@ -342,17 +348,28 @@ func (c *connector) answer(l *link, f protocol.Frame) {
 	l.send(data)
 }
 
-// isError says whether a frame that could not be decoded was meant as an error: those are never answered.
-func isError(data []byte) bool {
+// misunderstood takes a frame that could not be decoded. The office is told, unless the frame was meant as an error: those are
+// never answered. A request that the frame answered has its answer all the same: there will be no other, and a newer office
+// may use words that this agent does not know.
+func (c *connector) misunderstood(l *link, data []byte, werr *protocol.WireError) {
 	var envelope struct {
-		Type string `json:"type"`
+		ReplyTo string `json:"replyTo"`
+		Type    string `json:"type"`
 	}
-	return json.Unmarshal(data, &envelope) == nil && envelope.Type == string(protocol.TypeError)
+	known := json.Unmarshal(data, &envelope) == nil
+	if !known || envelope.Type != string(protocol.TypeError) {
+		c.answer(l, werr.Reply(c.nextID()))
+	}
+	if known && envelope.ReplyTo != "" {
+		c.received(l, protocol.Frame{ReplyTo: envelope.ReplyTo, Message: protocol.Error{
+			Code: protocol.CodeUnsupported, Message: "the office's answer was not understood: " + werr.Message,
+		}}, nil)
+	}
 }
 
-// payloadOf returns the payload of an offer as it came, and of other messages nothing.
-func payloadOf(m protocol.Message, data []byte) json.RawMessage {
-	if _, ok := m.(protocol.Offer); !ok {
+// payloadOf returns the payload of an offer or of an answer as it came, and of other messages nothing.
+func payloadOf(f protocol.Frame, data []byte) json.RawMessage {
+	if _, offer := f.Message.(protocol.Offer); !offer && f.ReplyTo == "" {
 		return nil
 	}
 	var envelope struct {

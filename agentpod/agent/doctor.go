@@ -103,6 +103,17 @@ func checkRoom(free, total uint64) protocol.DoctorCheck {
 	return check
 }
 
+// checkDoor says that programs cannot speak to the agent, if they cannot.
+func checkDoor(problem string) []protocol.DoctorCheck {
+	if problem == "" {
+		return nil
+	}
+	return []protocol.DoctorCheck{{
+		Name: "Socket opens", Status: protocol.CheckFail, Detail: "Programs cannot use ost: " + problem,
+		Fix: "Give the agent a home or a TMPDIR whose file system takes unix sockets and whose path is short.",
+	}}
+}
+
 // unfitBecause returns why offers should be declined, judging by the runtime's own checks.
 func unfitBecause(checks []protocol.DoctorCheck) string {
 	for _, c := range checks {

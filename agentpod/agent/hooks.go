@@ -1,6 +1,6 @@
 package agent
 
-// This file runs the team's hooks, which prepare the place of a round.
+// This file runs the team's hooks: those that prepare the place of a round, and with errand_run.go those that do errands.
 
 import (
 	"bytes"
@@ -91,30 +91,99 @@ func (h hooks) buildBase(ctx context.Context, round runtime.Round, dir string, e
 	return nil
 }
 
-// run runs one script with sh in a folder.
-func (h hooks) run(ctx context.Context, name, script string, round runtime.Round, dir string, env []string) error {
-	if script == "" {
+// run runs one script of a round with sh in a folder.
+func (h hooks) run(ctx context.Context, name, text string, round runtime.Round, dir string, env []string) error {
+	if text == "" {
 		return nil
 	}
-	output, err := os.CreateTemp(round.Scratch, "hook-*.log")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = errors.Join(output.Close(), os.Remove(output.Name())) }()
 	h.log.Info("running a hook", "hook", name, "item", round.Offer.WorkItem.ID)
-	exit, err := process.Run(ctx, process.Options{
-		Args: []string{"/bin/sh", "-c", script}, Dir: dir, Env: env,
-		Stdout: output, Stderr: output, Record: round.ProcessRecord, Grace: h.grace,
-	})
+	s := script{
+		name: name, text: text, dir: dir, scratch: round.Scratch, env: env, record: round.ProcessRecord, grace: h.grace, together: true,
+	}
+	said, exit, err := s.run(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("the hook %s cannot be run: %w", name, err)
 	}
-	said := tail(output, hookTail)
 	if !exit.OK() {
-		return fmt.Errorf("the hook %s failed: %s: %s", name, exit, said)
+		return fmt.Errorf("the hook %s failed: %s: %s", name, exit, said.err)
 	}
-	h.log.Debug("a hook ended", "hook", name, "item", round.Offer.WorkItem.ID, "output", said)
+	h.log.Debug("a hook ended", "hook", name, "item", round.Offer.WorkItem.ID, "output", said.err)
 	return nil
+}
+
+// hooksOf gives the hooks that count for a person.
+func hooksOf(config protocol.TeamConfig, handle string) protocol.TeamHooks {
+	if own := person(config, handle).Environment; own != nil {
+		return own.Hooks
+	}
+	return config.Environment.Hooks
+}
+
+// script is one run of a hook.
+type script struct {
+	name, text string
+	// dir is the working directory, scratch where the files of the run are.
+	dir, scratch string
+	env          []string
+	// record and grace are those of process.Options.
+	record string
+	grace  time.Duration
+	// together has standard output go where standard error does.
+	together bool
+}
+
+// hookWords are what a hook said: the beginning of its standard output, and the end of its standard error.
+type hookWords struct{ out, err string }
+
+// run runs the script with sh, the input on its standard input. Files take what it says, so that no pipe can block it or keep
+// the agent waiting.
+func (s script) run(ctx context.Context, input []byte) (said hookWords, exit process.Exit, err error) {
+	options := process.Options{
+		Args: []string{"/bin/sh", "-c", s.text}, Dir: s.dir, Env: s.env, Record: s.record, Grace: s.grace,
+	}
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			_ = errors.Join(f.Close(), os.Remove(f.Name())) // the folder is emptied anyway
+		}
+	}()
+	temp := func(pattern string) (*os.File, error) {
+		f, err := os.CreateTemp(s.scratch, pattern)
+		if err == nil {
+			files = append(files, f)
+		}
+		return f, err
+	}
+	if options.Stderr, err = temp("hook-*.log"); err != nil {
+		return said, exit, err
+	}
+	options.Stdout = options.Stderr
+	if !s.together {
+		if options.Stdout, err = temp("hook-*.out"); err != nil {
+			return said, exit, err
+		}
+	}
+	if input != nil {
+		if options.Stdin, err = temp("hook-*.json"); err != nil {
+			return said, exit, err
+		}
+		if _, err := options.Stdin.WriteAt(input, 0); err != nil { // its position stays at the beginning
+			return said, exit, err
+		}
+	}
+	if exit, err = process.Run(ctx, options); err != nil {
+		return said, exit, err
+	}
+	return hookWords{out: head(options.Stdout, maxResultBytes), err: tail(options.Stderr, hookTail)}, exit, nil
+}
+
+// head returns the first bytes of a file as text.
+func head(f *os.File, most int64) string {
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, most))
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(string(data), "�")
 }
 
 // tail returns the last bytes of a file as text.

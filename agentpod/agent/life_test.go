@@ -422,7 +422,7 @@ func TestPingsOfEitherKindAreAnsweredAndNonsenseIsSurvived(t *testing.T) {
 		{"no JSON", "hello?", protocol.CodeMalformed, ""},
 		{"an unknown type", `{"id":"x1","type":"dance","payload":{}}`, protocol.CodeUnknownType, "x1"},
 		{"an offer without an item", `{"id":"x2","type":"offer","payload":{}}`, protocol.CodeInvalidMessage, "x2"},
-		{"an act", `{"id":"x3","type":"act","payload":{"id":"a","ops":[]}}`, protocol.CodeUnsupported, "x3"},
+		{"an answer to nothing", `{"id":"x3","type":"roster_result","payload":{"members":[]}}`, protocol.CodeUnsupported, "x3"},
 		{"too large a frame", `{"id":"x4","type":"ping","payload":{"x":"` + strings.Repeat("x", protocol.MaxFrame) + `"}}`,
 			protocol.CodeMalformed, ""},
 	} {

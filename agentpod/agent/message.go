@@ -61,6 +61,9 @@ func shorten(message protocol.Message) (protocol.Message, bool) {
 	case protocol.DoctorReport:
 		ok := halveList(&m.Checks)
 		return m, ok
+	case protocol.ActResult:
+		ok := halve(&m.Error) || halveList(&m.Results)
+		return m, ok
 	}
 	return message, false
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/ost"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/command"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
@@ -39,12 +40,16 @@ const patience = 20 * time.Second
 var testTiming = timing{
 	welcome: 10 * time.Second, retryFirst: 5 * time.Millisecond, retryMost: 50 * time.Millisecond, lasted: time.Second,
 	refused: time.Hour, poll: 5 * time.Millisecond, goodbye: 5 * time.Second,
+	idle: time.Hour, away: patience, answer: patience, deliver: patience,
 }
 
 // envAsAgent makes this test binary an agent.
 const envAsAgent = "BULLPEN_TEST_AS_AGENT"
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == contract.CLIName { // see withOst
+		os.Exit(ost.Main(context.Background(), os.Args[1:], ost.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Getenv, "test"))
+	}
 	if os.Getenv(envAsAgent) != "" {
 		os.Exit(asAgent())
 	}
@@ -84,6 +89,9 @@ type office struct {
 	mu   sync.Mutex
 	down bool
 	team protocol.Raw
+	// status answers connections while it is not 0; tries counts all.
+	status int
+	tries  atomic.Int64
 }
 
 func newOffice(t *testing.T) *office {
@@ -112,10 +120,22 @@ func (o *office) setDown(down bool) {
 	o.down = down
 }
 
-func (o *office) serve(w http.ResponseWriter, r *http.Request) {
+// setStatus has every connection answered with an HTTP status, until it is 0.
+func (o *office) setStatus(status int) {
 	o.mu.Lock()
-	down := o.down
+	defer o.mu.Unlock()
+	o.status = status
+}
+
+func (o *office) serve(w http.ResponseWriter, r *http.Request) {
+	o.tries.Add(1)
+	o.mu.Lock()
+	down, status := o.down, o.status
 	o.mu.Unlock()
+	if status != 0 {
+		http.Error(w, "no", status)
+		return
+	}
 	if down || r.URL.Path != "/v1/teams/demo/web/agent" {
 		http.Error(w, "no", http.StatusServiceUnavailable)
 		return
@@ -339,14 +359,24 @@ type place struct {
 	t     *testing.T
 	home  string
 	token string
+	tmp   string
 	env   map[string]string
+	// cli is the folder of ost; see withOst.
+	cli string
+	// agent is the one that atWork started.
+	agent *inside
 }
 
 // newPlace makes a home whose program is a shell script.
 func newPlace(t *testing.T, o *office, script string) *place {
 	t.Helper()
 	dir := t.TempDir()
-	p := &place{t: t, home: filepath.Join(dir, "home"), token: filepath.Join(dir, "token")}
+	tmp, err := os.MkdirTemp("", "bp") // short: the names of tests make the homes' paths too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
+	p := &place{t: t, home: filepath.Join(dir, "home"), token: filepath.Join(dir, "token"), tmp: tmp}
 	p.write(p.token, "secret\n")
 	if err := os.MkdirAll(p.home, 0o750); err != nil {
 		t.Fatal(err)
@@ -358,7 +388,7 @@ func newPlace(t *testing.T, o *office, script string) *place {
 	p.env = map[string]string{
 		contract.EnvHome: p.home, contract.EnvOfficeURL: o.server.URL, contract.EnvNamespace: "demo",
 		contract.EnvTeam: "web", contract.EnvPerson: "ada", contract.EnvTokenFile: p.token,
-		contract.EnvRuntime: "command", contract.EnvCommand: string(args), "PATH": os.Getenv("PATH"),
+		contract.EnvRuntime: "command", contract.EnvCommand: string(args), "PATH": os.Getenv("PATH"), contract.EnvTmp: tmp,
 	}
 	return p
 }

@@ -6,6 +6,7 @@ package agent
 import (
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/office/protocol"
@@ -19,6 +20,8 @@ type letter struct {
 	seq     int
 	message protocol.Message
 	frame   []byte
+	// waiter is the program that waits for the answer, if one does.
+	waiter *waiter
 }
 
 // outbox is a queue whose head may be under way.
@@ -55,6 +58,31 @@ func (o *outbox) put(id string, message protocol.Message, seq int) error {
 	}
 	o.letters = append(o.letters, letter{number: o.number, id: id, seq: seq, message: message, frame: frame})
 	return nil
+}
+
+// entrust adds a message of a program, unless the disk does not take it: the program is there to be told.
+func (o *outbox) entrust(id string, message protocol.Message, w *waiter) error {
+	frame, err := protocol.Encode(protocol.Frame{ID: id, Message: message})
+	if err != nil {
+		return err
+	}
+	if err := o.home.saveLetter(o.number+1, frame); err != nil {
+		return err
+	}
+	o.number++
+	o.letters = append(o.letters, letter{number: o.number, id: id, message: message, frame: frame, waiter: w})
+	return nil
+}
+
+// holds says whether a letter up to a number is still to be delivered. One that the office asked to send again later holds
+// nothing up.
+func (o *outbox) holds(number uint64) bool {
+	return len(o.letters) > 0 && o.letters[0].number <= number && o.failures == 0
+}
+
+// has says whether a letter that fits is to be delivered.
+func (o *outbox) has(fits func(protocol.Message) bool) bool {
+	return slices.ContainsFunc(o.letters, func(l letter) bool { return fits(l.message) })
 }
 
 // next returns the message to send now, if there is one, and takes it as sent.

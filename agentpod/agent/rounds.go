@@ -36,6 +36,8 @@ type item struct {
 	ending protocol.Message
 	// prepared says that the hook for a fresh folder ran.
 	prepared bool
+	// made is what the round in hand announced to be looked at.
+	made []string
 	// touched is the Unix time of the last change.
 	touched int64
 }
@@ -242,6 +244,7 @@ func (m *machine) take(o offered) []action {
 		m.items[id] = it
 	}
 	it.phase, it.offer, it.payload, it.session, it.ending = phaseOffered, o.offer, o.payload, o.offer.SessionID, nil
+	it.made = nil
 	m.seq++
 	m.current = &current{id: id, seq: m.seq}
 	return []action{take{*it}}

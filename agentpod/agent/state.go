@@ -7,10 +7,12 @@ package agent
 //	.bullpen/scratch/<id>/    what a round needs only while it runs
 //	.bullpen/state/items/     a file for each item
 //	.bullpen/state/outbox/    a file for each message that is not acknowledged, in order
-//	.bullpen/state/run/       a note of the program that runs
+//	.bullpen/state/errands/   a file for each act and report that was begun
+//	.bullpen/state/run/       a note of each program that runs
+//	.bullpen/run/             the socket for programs
 //	.bullpen/base/            what the hook build_base made
 //	.bullpen/trash/           what is being removed
-//	.bullpen/team.json, .bullpen/TEAM.md
+//	.bullpen/team.json, .bullpen/TEAM.md, .bullpen/notes.json, .bullpen/NOTES.md
 
 import (
 	"context"
@@ -44,7 +46,7 @@ type home struct {
 // openHome makes the folders, waits until no other agent uses them, and ends the programs of an earlier life.
 func openHome(ctx context.Context, dir string, log *slog.Logger) (*home, error) {
 	h := &home{root: filepath.Join(dir, ".bullpen"), log: log}
-	for _, folder := range []string{"items", "scratch", "state/items", "state/outbox", "state/run", "base", "trash"} {
+	for _, folder := range []string{"items", "scratch", "state/items", "state/outbox", "state/errands", "state/run", "base", "trash"} {
 		if err := os.MkdirAll(filepath.Join(h.root, folder), 0o750); err != nil {
 			return nil, fmt.Errorf("the home cannot be used: %w", err)
 		}
@@ -132,6 +134,7 @@ type itemRecord struct {
 	Offer    json.RawMessage `json:"offer"`
 	Ending   json.RawMessage `json:"ending,omitempty"`
 	Prepared bool            `json:"prepared,omitempty"`
+	Made     []string        `json:"made,omitempty"`
 	Touched  int64           `json:"touched"`
 }
 
@@ -141,7 +144,7 @@ const frameID = "-"
 func (h *home) saveItem(it item) error {
 	r := itemRecord{
 		ID: it.id, Phase: it.phase, Round: it.round, Session: it.session, Offer: it.payload,
-		Prepared: it.prepared, Touched: it.touched,
+		Prepared: it.prepared, Made: it.made, Touched: it.touched,
 	}
 	if it.ending != nil {
 		frame, err := protocol.Encode(protocol.Frame{ID: frameID, Message: it.ending})
@@ -178,7 +181,7 @@ func parseItem(data []byte) (*item, error) {
 	}
 	it := &item{
 		id: r.ID, phase: r.Phase, round: r.Round, session: r.Session, payload: r.Offer,
-		prepared: r.Prepared, touched: r.Touched,
+		prepared: r.Prepared, made: r.Made, touched: r.Touched,
 	}
 	frame := slices.Concat([]byte(`{"id":"-","type":"offer","payload":`), r.Offer, []byte("}"))
 	decoded, werr := protocol.Decode(frame)

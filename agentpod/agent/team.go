@@ -65,10 +65,22 @@ func needsNoReview(config protocol.TeamConfig, handle, kind string) bool {
 func (h *home) teamFile() string { return filepath.Join(h.root, "team.json") }
 func (h *home) teamPage() string { return filepath.Join(h.root, "TEAM.md") }
 
-// saveTeam writes both.
-func (h *home) saveTeam(raw []byte, config protocol.TeamConfig, handle string) error {
-	return errors.Join(writeFile(h.teamFile(), raw), writeFile(h.teamPage(), teamPage(config, handle)))
+// saveTeam writes both; withCLI says that programs have ost.
+func (h *home) saveTeam(raw []byte, config protocol.TeamConfig, handle string, withCLI bool) error {
+	page := teamPage(config, handle)
+	if withCLI {
+		page = append(page, cliSection...)
+	}
+	return errors.Join(writeFile(h.teamFile(), raw), writeFile(h.teamPage(), page))
 }
+
+// cliSection tells those who read the page of ost.
+const cliSection = `
+## Speaking to the team
+
+- The command ost asks teammates, arranges your work, records what you made, keeps notes and searches your past: see ost help.
+- NOTES.md, beside this page, has your notes of earlier rounds.
+`
 
 // loadTeam reads the config of an earlier life. Without one that can be used it returns nothing.
 func (h *home) loadTeam() ([]byte, protocol.TeamConfig) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,7 +29,7 @@ func (a *Agent) start(s start) {
 	}
 	round.Env = a.environment(round)
 	hooks := hooks{
-		scripts: a.team.config.Environment.Hooks, base: a.home.basesDir(), grace: a.cfg.ProgramGrace(), log: a.log,
+		scripts: hooksOf(a.team.config, a.cfg.Person), base: a.home.basesDir(), grace: a.cfg.ProgramGrace(), log: a.log,
 	}
 	_, err := os.Stat(round.Dir)
 	prepared := s.item.prepared && err == nil
@@ -99,17 +100,23 @@ func (a *Agent) onPrepared(id string) {
 // onEnd takes how a round ended.
 func (a *Agent) onEnd(seq int, round runtime.Round, result runtime.Result) {
 	a.run = nil
-	ending := endingOf(round, result, needsNoReview(round.Team, a.cfg.Person, round.Offer.WorkItem.Kind))
+	var made []string
+	if it := a.machine.items[round.Offer.WorkItem.ID]; it != nil {
+		made = it.made
+	}
+	ending := endingOf(round, result, made, needsNoReview(round.Team, a.cfg.Person, round.Offer.WorkItem.Kind))
 	a.log.Info("the round ended", "item", round.Offer.WorkItem.ID, "round", round.Number,
 		"status", result.Status, "failed", result.Failed)
 	a.takeTeam()
+	a.runErrands()
 	delete(a.latest, protocol.TypeProgress) // the hand-back says it better
 	a.perform(a.machine.ended(seq, ending, result.Usage))
 	a.askAbout()
 }
 
-// endingOf puts a result into the message that ends the round.
-func endingOf(round runtime.Round, result runtime.Result, noReview bool) protocol.Message {
+// endingOf puts a result into the message that ends the round. made is what the program announced through ost; where its
+// result names nothing to review, that is it.
+func endingOf(round runtime.Round, result runtime.Result, made []string, noReview bool) protocol.Message {
 	item := round.Offer.WorkItem
 	if result.Failed != "" {
 		return protocol.Fail{WorkItemID: item.ID, Reason: result.Failed, Usage: result.Usage}
@@ -121,8 +128,11 @@ func endingOf(round runtime.Round, result runtime.Result, noReview bool) protoco
 	if h.Status == "" {
 		h.Status = protocol.HandbackDone
 	}
-	if h.Status == protocol.HandbackDone && len(h.ToReview) == 0 && noReview {
-		h.ToReview = []string{item.Kind + " needs no review"}
+	if h.Status == protocol.HandbackDone && len(h.ToReview) == 0 {
+		h.ToReview = slices.Clone(made)
+		if len(made) == 0 && noReview {
+			h.ToReview = []string{item.Kind + " needs no review"}
+		}
 	}
 	return h
 }
@@ -178,11 +188,13 @@ func (s sink) Usage(windows []protocol.UsageWindow) {
 // examine makes the doctor's checks beside the loop and reports them.
 func (a *Agent) examine() {
 	me := person(a.team.config, a.cfg.Person)
+	doorChecks := checkDoor(a.doorProblem)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		runtimeChecks := a.cfg.Runtime.Doctor(ctx)
 		checks := append(examine(ctx, me, a.cfg.Home), runtimeChecks...)
+		checks = append(checks, doorChecks...)
 		a.do(func() {
 			a.runtimeProblem = unfitBecause(runtimeChecks)
 			a.judge()

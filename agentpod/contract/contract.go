@@ -54,6 +54,26 @@ const (
 	EnvBaseDir = "BULLPEN_BASE_DIR"
 )
 
+// Environment of every program that the agent runs: the runtime's and the hooks'.
+const (
+	// EnvSocket is the unix socket on which the agent answers the programs of its pod; ost speaks to it. Not set where the
+	// agent could open none.
+	EnvSocket = "BULLPEN_SOCKET"
+	// EnvNotesFile is the page with the person's notes. "ost note" writes it, and nobody else should.
+	EnvNotesFile = "BULLPEN_NOTES_FILE"
+)
+
+// Environment of the hooks that do what the office asks for outside of rounds.
+const (
+	// EnvActID and EnvReportID name the act that on_act makes and the report that on_report posts.
+	EnvActID    = "BULLPEN_ACT_ID"
+	EnvReportID = "BULLPEN_REPORT_ID"
+	// EnvActRetry and EnvReportRetry are "true" when an earlier run of the hook for the same id did not end, or ended badly;
+	// not set otherwise. What that run did before it ended may be done.
+	EnvActRetry    = "BULLPEN_ACT_RETRY"
+	EnvReportRetry = "BULLPEN_REPORT_RETRY"
+)
+
 // Exit codes of the agent.
 const (
 	// ExitOK: stopped by SIGTERM. An agent that was replaced by another one of the same person, or that the office refuses,
@@ -82,4 +102,7 @@ const (
 	CAKey    = "ca.crt"
 	// AgentBinary is the agent in its image.
 	AgentBinary = "/usr/local/bin/bullpen-agent"
+	// CLIName is the command that programs speak to the agent with. It stands beside the agent in its image, and the agent
+	// puts its folder first on the PATH of what it runs.
+	CLIName = "ost"
 )
