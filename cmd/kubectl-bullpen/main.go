@@ -1,0 +1,171 @@
+// Command kubectl-bullpen is a plugin of kubectl: kubectl bullpen shows what a team does, in which order work runs, what it used, and what
+// is wrong. It reads objects only, so whoever may read them may use it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	api "github.com/bullpen-dev/bullpen/api/v1alpha1"
+)
+
+// version is set by the linker; without that, it is the module's.
+var version string
+
+// Exit codes.
+const (
+	exitOK = iota
+	// exitFailed: doctor found a check that fails.
+	exitFailed
+	// exitError: the command could not do what it was asked for.
+	exitError
+)
+
+// errFailed says that what was asked for is shown, and is not well.
+var errFailed = errors.New("checks failed")
+
+func main() {
+	log.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	c := &cli{out: os.Stdout, errOut: os.Stderr, now: time.Now}
+	c.connect = c.dial
+	code := c.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// cli is what every command works with.
+type cli struct {
+	out    io.Writer
+	errOut io.Writer
+	now    func() time.Time
+	// connect gives a client, and the namespace that is looked at where none is named.
+	connect func() (client.Client, string, error)
+
+	kubeconfig    string
+	overrides     clientcmd.ConfigOverrides
+	allNamespaces bool
+	output        string
+}
+
+// run runs one command line and gives its exit code.
+func (c *cli) run(ctx context.Context, args []string) int {
+	root := c.root()
+	root.SetArgs(args)
+	root.SetOut(c.out)
+	root.SetErr(c.errOut)
+	switch err := root.ExecuteContext(ctx); {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errFailed):
+		return exitFailed
+	default:
+		_, _ = fmt.Fprintf(c.errOut, "error: %s\n", explain(err))
+		return exitError
+	}
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:               "kubectl-bullpen",
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bullpen"},
+		Short:             "Shows what teams of AI coding agents do",
+		Version:           versionOf(),
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "path to the kubeconfig file")
+	flags.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "look into all namespaces")
+	clientcmd.BindOverrideFlags(&c.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	root.AddCommand(c.status(), c.queue(), c.usage(), c.doctor())
+	return root
+}
+
+func versionOf() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// dial makes a client as kubectl does, from the kubeconfig and the flags.
+func (c *cli) dial() (client.Client, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
+	namespace, _, err := config.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	rest, err := config.ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("find the cluster (see --kubeconfig and --context): %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := api.AddToScheme(scheme); err != nil {
+		return nil, "", err
+	}
+	k, err := client.New(rest, client.Options{Scheme: scheme})
+	return k, namespace, err
+}
+
+// load reads what there is. It says so where that is nothing.
+func (c *cli) load(ctx context.Context) (*world, error) {
+	k, namespace, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	if c.allNamespaces {
+		namespace = ""
+	}
+	w := &world{namespace: namespace}
+	for _, list := range []client.ObjectList{&w.teams, &w.people, &w.items} {
+		if err := k.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+	}
+	w.sort()
+	if len(w.teams.Items)+len(w.people.Items)+len(w.items.Items) == 0 {
+		where := "in namespace " + namespace + "; -A looks into all"
+		if namespace == "" {
+			where = "in this cluster"
+		}
+		_, _ = fmt.Fprintf(c.errOut, "There are no teams, people or work items %s.\n", where)
+	}
+	return w, nil
+}
+
+// outputs adds the flag -o with what a command can print beside its usual form.
+func (c *cli) outputs(cmd *cobra.Command, forms ...string) {
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "another form of output: "+strings.Join(forms, " or "))
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if c.output != "" && !slices.Contains(forms, c.output) {
+			return fmt.Errorf("-o is %s, not %q", strings.Join(forms, " or "), c.output)
+		}
+		return nil
+	}
+}
+
+// wide says whether the columns for -o wide are wanted.
+func (c *cli) wide() bool { return c.output == "wide" }
