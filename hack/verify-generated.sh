@@ -13,7 +13,7 @@ cp bin/controller-gen "$copy/bin/"
 touch "$copy/bin/controller-gen"
 make --no-print-directory -C "$copy" generate >/dev/null
 status=0
-for path in api config office/protocol; do
+for path in api config office/protocol docs/protocol.md; do
 	diff -ru "$path" "$copy/$path" || status=1
 done
 for module in . hack/localcluster; do

@@ -52,7 +52,7 @@ func command() *cobra.Command {
 		Use: "up", Short: "start, work, check", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return d.up(c.Context()) },
 	}
-	up.Flags().StringVar(&d.bin, "bin", "bin", "folder of bullpen-manager, bullpen-agent and demo-worker")
+	up.Flags().StringVar(&d.bin, "bin", "bin", "folder of bullpen-manager, bullpen-agent, ost and demo-worker")
 	up.Flags().StringVar(&d.kubernetes, "kubernetes", ".cache/k8s", "folder of the Kubernetes binaries")
 	up.Flags().StringVar(&d.samples, "samples", "config/samples/demo", "folder of the manifests")
 	up.Flags().DurationVar(&d.timeout, "timeout", 5*time.Minute, "how long the work may take")

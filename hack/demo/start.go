@@ -106,7 +106,7 @@ func (d *demo) makeImage(image string) error {
 	if err := os.MkdirAll(programs, 0o755); err != nil {
 		return err
 	}
-	for _, name := range []string{"bullpen-agent", "demo-worker"} {
+	for _, name := range []string{"bullpen-agent", "ost", "demo-worker"} {
 		target := filepath.Join(programs, name)
 		if err := os.Remove(target); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err

@@ -142,13 +142,14 @@ func (c *testCluster) makeImage(ctx context.Context) error {
 	return errors.Join(
 		c.program(ctx, "manager", c.managerBinary),
 		c.program(ctx, "agent", filepath.Join(bin, "bullpen-agent")),
+		c.program(ctx, "ost", filepath.Join(bin, "ost")),
 	)
 }
 
 // program copies what make has built, or builds it. Only under make is bin known to be up to date, and what runs here must not
 // change when something is built meanwhile.
 func (c *testCluster) program(ctx context.Context, name, out string) error {
-	made := filepath.Join(c.root, "bin", "bullpen-"+name)
+	made := filepath.Join(c.root, "bin", filepath.Base(out))
 	if _, err := os.Stat(made); err == nil && os.Getenv("LOCALCLUSTER") != "" {
 		return copyFile(made, out)
 	}
