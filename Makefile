@@ -27,10 +27,12 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build the manager and the agent into bin/
+build: ## build the manager, the agent, ost and the plugin of kubectl into bin/
 	@mkdir -p bin
 	@$(BUILD) bin/bullpen-manager ./cmd/manager "$(LDFLAGS)"
 	@$(BUILD) bin/bullpen-agent ./cmd/agent "$(LDFLAGS)"
+	@$(BUILD) bin/ost ./cmd/ost "$(LDFLAGS)"
+	@$(BUILD) bin/kubectl-bullpen ./cmd/kubectl-bullpen "$(LDFLAGS)"
 
 .PHONY: localcluster
 localcluster: ## build the local cluster and the Kubernetes binaries it runs, where they are missing
@@ -54,12 +56,22 @@ test: build localcluster ## run all tests: unit tests, and integration tests on 
 	KUBEBUILDER_ASSETS=$(ASSETS) LOCALCLUSTER=$(LOCALCLUSTER) LOCALCLUSTER_BIN=$(K8S) $(GOTEST) $(PACKAGES)
 	cd hack/localcluster && LOCALCLUSTER_BIN=$(K8S) go test -timeout 15m ./...
 
+# Fuzz targets are found by their names. What one finds is kept below testdata/fuzz beside it, and is a case of go test from then on.
+FUZZTIME ?= 30s
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s each)
+	@grep -rEo --include='*_test.go' --exclude-dir=.cache --exclude-dir=hack '^func Fuzz[A-Za-z0-9]+' . | while IFS=: read -r file target; do \
+		target=$${target#func }; echo "=== $$target, $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname "$$file")" || exit 1; \
+	done
+
 .PHONY: bench
 bench: build localcluster ## measure, and write the figures into docs/benchmarks.md
 	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/bench --out docs/benchmarks.md
 
 .PHONY: generate
-generate: bin/controller-gen ## make generated files again: deep copies, CRDs, RBAC, the protocol's schema
+generate: bin/controller-gen ## make generated files again: deep copies, CRDs, RBAC, the protocol's schema and page
 	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	bin/controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
 	bin/controller-gen rbac:roleName=bullpen-manager paths=./controllers/... output:rbac:dir=config/rbac

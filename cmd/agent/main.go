@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -60,7 +61,7 @@ func run() int {
 		log.Error("the environment is not that of an agent's pod", "error", err)
 		return contract.ExitConfig
 	}
-	cfg.Version, cfg.Log = versionOf(), log
+	cfg.Version, cfg.Log, cfg.CLIDir = versionOf(), log, cliDir()
 
 	// The first signal asks the agent to hand back and end, a second one to end at once.
 	signals := make(chan os.Signal, 2)
@@ -81,6 +82,23 @@ func run() int {
 	}
 	log.Info("the agent has ended")
 	return contract.ExitOK
+}
+
+// cliDir is the folder of ost, if that stands beside this program; empty if not.
+func cliDir() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return cliBeside(self)
+}
+
+func cliBeside(program string) string {
+	dir := filepath.Dir(program)
+	if info, err := os.Stat(filepath.Join(dir, contract.CLIName)); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return dir
 }
 
 // newLog writes to standard error: JSON, or with form "text" lines to read.

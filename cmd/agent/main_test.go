@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -147,6 +148,26 @@ func TestExitCodesAndTheirWords(t *testing.T) {
 				t.Errorf("exit code %d (%v), said %s", got, err, said.String())
 			}
 		})
+	}
+}
+
+func TestProgramsGetOstWhereItStandsBesideTheAgent(t *testing.T) {
+	dir := t.TempDir()
+	agent, cli := filepath.Join(dir, "bullpen-agent"), filepath.Join(dir, contract.CLIName)
+	if got := cliBeside(agent); got != "" {
+		t.Errorf("without ost: %q", got)
+	}
+	if err := os.Mkdir(cli, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := cliBeside(agent); got != "" {
+		t.Errorf("a folder is no command: %q", got)
+	}
+	if err := errors.Join(os.Remove(cli), os.WriteFile(cli, nil, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if got := cliBeside(agent); got != dir {
+		t.Errorf("got %q, want %q", got, dir)
 	}
 }
 
