@@ -263,6 +263,7 @@ func itemFacts(item *api.WorkItem, parentID string) model.ItemFacts {
 	facts := model.ItemFacts{
 		ID:        string(item.UID),
 		BornID:    bornID(item),
+		Origin:    bornOrigin(item),
 		Namespace: item.Namespace,
 		Name:      item.Name,
 		CreatedAt: item.CreationTimestamp.UTC(),

@@ -12,7 +12,7 @@ import (
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
-// maxOpenActs is how many unanswered acts one connection is sent; the rest comes with the next one.
+// maxOpenActs is how many unanswered acts a connection is sent at once; each answer brings a further one.
 const maxOpenActs = 500
 
 // op is one change of an act. Which fields it has depends on Op; docs/protocol.md lists them.
@@ -57,7 +57,8 @@ func (w *work) act(id string, key model.PersonKey, itemID string, event *model.E
 	if !connected {
 		return nil // it stands in the next welcome
 	}
-	return w.sendAct(p, protocol.Act{ID: act.ID, Ops: act.Ops})
+	w.leave(p, protocol.Act{ID: act.ID, Ops: act.Ops})
+	return nil
 }
 
 // openActs lists what the person's agent has not answered, for its welcome. What a frame does not take follows the welcome.
@@ -77,20 +78,13 @@ func (w *work) openActs(p *peer) ([]protocol.Act, error) {
 			list = append(list, act)
 			continue
 		}
-		if err := w.sendAct(p, act); err != nil {
-			return nil, err
-		}
+		w.leave(p, act)
+	}
+	p.acts = nil
+	for _, a := range acts[min(len(acts), maxOpenActs):] {
+		p.acts = append(p.acts, a.ID)
 	}
 	return list, nil
-}
-
-func (w *work) sendAct(p *peer, act protocol.Act) error {
-	frame, err := protocol.Encode(protocol.Frame{ID: p.nextID(), Message: act})
-	if err != nil {
-		return err
-	}
-	w.after = append(w.after, func() { p.conn.Send(frame) })
-	return nil
 }
 
 func (r request) actResult(m protocol.ActResult) (protocol.Message, error) {
@@ -102,6 +96,9 @@ func (r request) actResult(m protocol.ActResult) (protocol.Message, error) {
 		if act == nil || act.Person != r.p.key {
 			return protocol.Errorf(protocol.CodeNotFound, "you have no act %q", cut(m.ID, 100))
 		}
+		if err := w.nextAct(r.p); err != nil {
+			return err
+		}
 		if !act.AnsweredAt.IsZero() {
 			return nil
 		}
@@ -111,6 +108,22 @@ func (r request) actResult(m protocol.ActResult) (protocol.Message, error) {
 		}
 		return w.traceAct(*act)
 	})
+}
+
+// nextAct sends one of the acts for which there was no room in the welcome.
+func (w *work) nextAct(p *peer) error {
+	if len(p.acts) == 0 {
+		return nil
+	}
+	act, err := found(w.tx.Act(p.key.Team, p.acts[0]))
+	if err != nil {
+		return err
+	}
+	p.acts = p.acts[1:]
+	if act != nil && act.AnsweredAt.IsZero() {
+		w.leave(p, protocol.Act{ID: act.ID, Ops: act.Ops})
+	}
+	return nil
 }
 
 // traceAct writes what became of an act to the trace of the event that caused it.
@@ -152,7 +165,7 @@ func (w *work) actAfter(it model.Item, ended model.Round) error {
 		}
 		ops = append(ops, fields...)
 	}
-	if err := w.act(fmt.Sprintf("round/%s/%d", it.ID, ended.Number), key, it.ID, nil, ops...); err != nil {
+	if err := w.act(fmt.Sprintf("round/%s/%d/%s", it.ID, ended.Number, w.o.life()), key, it.ID, nil, ops...); err != nil {
 		return err
 	}
 	if it.State == protocol.StateDone {
@@ -189,7 +202,7 @@ func (w *work) handOver(it model.Item, event *model.Event) error {
 	if it.Origin != nil {
 		to = cmp.Or(it.Origin.Requester.Name, it.Origin.Requester.ID)
 	}
-	if to == "" || it.State != protocol.StateDone {
+	if to == "" || to == model.DefaultRequester || it.State != protocol.StateDone {
 		return nil
 	}
 	refs, err := w.tx.Refs(it.ID)

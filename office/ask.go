@@ -3,6 +3,7 @@ package office
 // This file carries questions between people: a question is a work item of whoever is asked.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,10 +97,12 @@ func (w *work) route(spec *model.ItemSpec, asker model.PersonKey, to string) err
 func asked(it model.Item) (protocol.Message, error) {
 	q := it.Question
 	switch {
+	case q == nil:
+		return nil, protocol.Errorf(protocol.CodeInvalid, "this question is not known as one any more: ask it in other words")
 	case !q.AnsweredAt.IsZero():
 		return protocol.AskResult{ID: it.ID, To: q.To, Status: protocol.AskAnswered, Answer: q.Answer}, nil
-	case it.Gone || it.State == protocol.StateCanceled:
-		return nil, protocol.Errorf(protocol.CodeInvalid, "this question was canceled: ask it in other words, or somebody else")
+	case it.Gone || it.Finished():
+		return nil, protocol.Errorf(protocol.CodeInvalid, "this question ended without an answer: ask it in other words, or somebody else")
 	}
 	return protocol.AskResult{ID: it.ID, To: q.To, Status: protocol.AskPending}, nil
 }
@@ -112,11 +115,14 @@ func (r request) answer(m protocol.Answer) (protocol.Message, error) {
 		if it.Question == nil {
 			return protocol.Errorf(protocol.CodeInvalid, "work item %s is no question: hand it back instead of answering it", it.ID)
 		}
+		if !it.Question.AnsweredAt.IsZero() {
+			return protocol.Errorf(protocol.CodeInvalid, "this question is answered already: hand it back")
+		}
 		return w.answered(it, m.Answer)
 	})
 }
 
-// answered keeps the answer of a question, writes it into the journal of the asker's item, and lets that item go on if it waits.
+// answered keeps the answer of a question, and tells the asker.
 func (w *work) answered(it *model.Item, answer string) error {
 	q := *it.Question
 	q.Answer, q.AnsweredBy, q.AnsweredAt = answer, it.Assignee, w.now
@@ -124,18 +130,27 @@ func (w *work) answered(it *model.Item, answer string) error {
 	if err := w.put(it); err != nil {
 		return err
 	}
-	if q.AskerItem == "" {
+	return w.tellAsker(*it, q.AnsweredBy, fmt.Sprintf("Answer to %q: %s", cut(q.Text, 500), q.Answer))
+}
+
+// tellAsker writes what became of a question into the journal of the asker's item, and lets that item go on: at once if it waits, or when
+// its round is handed back as waiting, as that round may not have known.
+func (w *work) tellAsker(it model.Item, author, text string) error {
+	if it.Question.AskerItem == "" {
 		return nil
 	}
-	at, err := found(w.tx.Item(q.AskerItem))
-	if err != nil || at == nil {
+	at, err := found(w.tx.Item(it.Question.AskerItem))
+	if err != nil || at == nil || at.Gone {
 		return err
 	}
-	err = w.tx.AppendJournal(model.JournalEntry{
-		ItemID: at.ID, At: w.now, Author: q.AnsweredBy, Text: fmt.Sprintf("Answer to %q: %s", cut(q.Text, 500), q.Answer),
-	})
-	if err != nil {
+	if err := w.tx.AppendJournal(model.JournalEntry{ItemID: at.ID, At: w.now, Author: author, Text: text}); err != nil {
 		return err
+	}
+	if at.Round != nil {
+		round := *at.Round
+		round.Answered = true
+		at.Round = &round
+		return w.tx.PutItem(at)
 	}
 	if err := w.apply(at.State, dispatch.Answered(*at)); err != nil {
 		return err
@@ -143,10 +158,14 @@ func (w *work) answered(it *model.Item, answer string) error {
 	return w.rehold([]string{at.ID})
 }
 
-// settleQuestion takes the summary of a question's hand-back for its answer where no other one was given, so that nobody waits for ever.
-func (w *work) settleQuestion(it *model.Item) error {
-	if it.Question == nil || it.State != protocol.StateDone || !it.Question.AnsweredAt.IsZero() || it.Summary == "" {
+// endQuestion follows up on a question that has come to an end: where nobody answered it, the summary of its hand-back is the answer, and
+// without one the asker hears that there is none. So nobody waits for ever.
+func (w *work) endQuestion(it *model.Item) error {
+	if it.Question == nil || !it.Question.AnsweredAt.IsZero() || !it.Finished() {
 		return nil
 	}
-	return w.answered(it, it.Summary)
+	if it.State == protocol.StateDone && it.Summary != "" {
+		return w.answered(it, it.Summary)
+	}
+	return w.tellAsker(*it, cmp.Or(it.Assignee, "office"), fmt.Sprintf("Your question %q ended without an answer: %s", cut(it.Question.Text, 500), it.End.Message))
 }

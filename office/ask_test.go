@@ -166,3 +166,80 @@ func TestWhatHasNoObjectYetIsNotForgottenAtTheStart(t *testing.T) {
 		t.Errorf("the question is %s, gone %v", it.State, it.Gone)
 	}
 }
+
+func TestAnAnswerThatComesWhileTheAskerStillWorksIsNotMissed(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	bob, _ := b.connect("bob")
+	b.apply("fix")
+	ada.take("fix")
+	asked := answered[protocol.AskResult](ada, protocol.Ask{To: "bob", Question: "Which port?", WorkItemID: fixID})
+	bob.takeNext()
+	bob.ok(protocol.Answer{QuestionID: asked.ID, Answer: "8443"})
+	bob.refused(protocol.Answer{QuestionID: asked.ID, Answer: "443"}, protocol.CodeInvalid)
+	ada.handBack(fixID, protocol.HandbackWaiting) // for the answer, which it has not seen
+	offer := ada.take("fix")
+	if last := offer.Context.Journal[len(offer.Context.Journal)-1]; !strings.Contains(last.Text, "8443") {
+		t.Errorf("the journal ends with %+v", last)
+	}
+	ada.handBack(fixID, protocol.HandbackWaiting)
+	ada.quiet() // once only
+}
+
+func TestAQuestionThatEndsWithoutAnAnswerLetsTheAskerGoOn(t *testing.T) {
+	for name, end := range map[string]func(*bench, *agent, string){
+		"handed back without a word": func(_ *bench, bob *agent, id string) {
+			bob.ok(protocol.Accept{WorkItemID: id, Runtime: "command"})
+			bob.ok(protocol.Handback{WorkItemID: id, Status: protocol.HandbackDone, Links: []protocol.Link{}})
+		},
+		"handed back silently": func(_ *bench, bob *agent, id string) {
+			bob.ok(protocol.Accept{WorkItemID: id, Runtime: "command"})
+			bob.ok(protocol.Handback{WorkItemID: id, Status: protocol.HandbackSilent, Links: []protocol.Link{}})
+		},
+		"its object deleted": func(b *bench, _ *agent, id string) {
+			it := b.itemByID(id)
+			facts := factsOf(it.Name, func(f *model.ItemFacts) { f.ID, f.BornID, f.Spec = "object", id, it.Spec })
+			_, err := b.office.SyncItem(b.t.Context(), facts)
+			b.must(err)
+			b.must(b.office.ForgetItem(b.t.Context(), "object", false))
+		},
+		"canceled by whoever was asked": func(_ *bench, bob *agent, id string) {
+			answered[protocol.WorkMoveResult](bob, protocol.WorkMove{WorkItemID: id, Status: protocol.MoveCanceled})
+		},
+		"put aside by whoever was asked": func(_ *bench, bob *agent, id string) {
+			answered[protocol.WorkMoveResult](bob, protocol.WorkMove{WorkItemID: id, Status: protocol.MoveBlocked})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t)
+			ada, _ := b.connect("ada")
+			bob, _ := b.connect("bob")
+			b.apply("fix")
+			ada.take("fix")
+			asked := answered[protocol.AskResult](ada, protocol.Ask{To: "bob", Question: "Which port?", WorkItemID: fixID})
+			bob.offer()
+			ada.handBack(fixID, protocol.HandbackWaiting)
+			end(b, bob, asked.ID)
+			offer := ada.take("fix")
+			if len(offer.Context.Journal) < 2 && len(offer.Context.Feedback) == 0 {
+				t.Errorf("the asker is not told: %+v", offer.Context)
+			}
+		})
+	}
+}
+
+func TestItemsThatAreEachOthersParentsDoNotStartEachOtherForEver(t *testing.T) {
+	b := open(t)
+	a, _ := b.connect("ada")
+	parent := func(name string) func(*model.ItemFacts) {
+		return func(f *model.ItemFacts) { f.Spec.Parent, f.Spec.ParentID = name, "uid-"+name }
+	}
+	b.apply("a", parent("b"))
+	b.apply("b", parent("a"))
+	b.apply("self", parent("self"))
+	for _, name := range []string{"a", "b", "self"} {
+		a.take(name)
+		a.handBack("uid-"+name, protocol.HandbackBlocked)
+	}
+	a.quiet()
+}

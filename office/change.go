@@ -131,8 +131,19 @@ func (w *work) apply(before protocol.WorkItemState, out dispatch.Outcome) error 
 	if err := w.put(&out.Item); err != nil {
 		return err
 	}
+	moved := out.Item.State != before && (before != "" || out.Ended != nil) // and not stored for the first time
+	if moved {
+		if err := w.endQuestion(&out.Item); err != nil {
+			return err
+		}
+	}
 	if err := w.conclude(out); err != nil {
 		return err
+	}
+	if moved {
+		if err := w.tellParent(out.Item); err != nil {
+			return err
+		}
 	}
 	if out.Item.State != before {
 		return w.reholdDependents(out.Item)
@@ -153,12 +164,12 @@ func (w *work) conclude(out dispatch.Outcome) error {
 	if it.State == protocol.StateQueued || it.State == protocol.StateCanceled {
 		return nil
 	}
-	if err := errors.Join(w.settleQuestion(&it), w.report(it, *out.Ended)); err != nil {
+	if err := w.report(it, *out.Ended); err != nil {
 		return err
 	}
-	if it.State == protocol.StateBlocked {
-		if err := w.tellParent(it); err != nil {
-			return err
+	if out.Ended.Answered {
+		if again := dispatch.Answered(it); again.Changed {
+			return w.apply(it.State, again)
 		}
 	}
 	again, err := w.heardMeanwhile(it, *out.Ended)

@@ -5,6 +5,7 @@ package office
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,9 @@ const eventChat = "chat.message"
 func (r request) chatMessage(m protocol.ChatMessage) (protocol.Message, error) {
 	if strings.TrimSpace(m.Text) == "" && len(m.Files) == 0 {
 		return nil, protocol.Errorf(protocol.CodeInvalid, "the message has neither text nor files")
+	}
+	if err := fitChat(m); err != nil {
+		return nil, err
 	}
 	return r.reply(func(w *work) (protocol.Message, error) {
 		event := model.Event{
@@ -37,6 +41,33 @@ func (r request) chatMessage(m protocol.ChatMessage) (protocol.Message, error) {
 		event.Trace = append(event.Trace, what)
 		return protocol.ChatMessageResult{}, w.tx.PutEvent(event)
 	})
+}
+
+// Limits of one chat message, beside that of a frame.
+const (
+	maxFiles   = 50
+	maxFileURL = 4000
+)
+
+// fitChat refuses what no chat has: ids and names go into reports and offers, which have limits of their own.
+func fitChat(m protocol.ChatMessage) error {
+	if m.MessageID == "" || m.Channel == "" || m.Author.ID == "" {
+		return protocol.Errorf(protocol.CodeInvalid, "messageId, channel and author.id must not be empty")
+	}
+	if len(m.Files) > maxFiles {
+		return protocol.Errorf(protocol.CodeInvalid, "at most %d files in a message, not %d", maxFiles, len(m.Files))
+	}
+	errs := []error{
+		short("messageId", m.MessageID, maxWire), short("channel", m.Channel, maxWire), short("thread", m.Thread, maxWire),
+		short("author.id", m.Author.ID, maxWire), short("author.name", m.Author.Name, maxWire), short("text", m.Text, maxBody),
+		short("author", string(m.Author.Extra), maxFileURL),
+	}
+	for i, f := range m.Files {
+		errs = append(errs, short(fmt.Sprintf("files[%d].id", i), f.ID, maxWire), short(fmt.Sprintf("files[%d].name", i), f.Name, maxText),
+			short(fmt.Sprintf("files[%d].mimetype", i), f.MIMEType, maxWire), short(fmt.Sprintf("files[%d].url", i), f.URL, maxFileURL),
+			short(fmt.Sprintf("files[%d]", i), string(f.Extra), maxFileURL))
+	}
+	return errors.Join(errs...)
 }
 
 // chatted does what a message that is new means, and says what that was.
@@ -152,6 +183,9 @@ func mayFile(it model.Item, request string) error {
 	if oneLine(request, maxTitle) == "" {
 		return protocol.Errorf(protocol.CodeInvalid, "the request has no title")
 	}
+	if err := short("the title of the request", request, maxText); err != nil {
+		return err
+	}
 	if f := filed(it, request); f != nil {
 		as := cmp.Or(f.Ticket, f.ItemID)
 		return protocol.Errorf(protocol.CodeInvalid, "%q was filed already from this conversation, as %s: work on that instead of filing it again", cut(request, 100), as)
@@ -171,6 +205,9 @@ func (r request) workCheck(m protocol.WorkCheck) (protocol.Message, error) {
 
 func (r request) workFileFor(m protocol.WorkFileFor) (protocol.Message, error) {
 	return nil, r.change(func(w *work) error {
+		if err := errors.Join(checkKey("ticket", m.Ticket), short("assignee", m.Assignee, maxName)); err != nil {
+			return err
+		}
 		it, err := session(w.tx, r.p, m.WorkItemID)
 		if err != nil {
 			return err
@@ -188,8 +225,8 @@ func (r request) workFileFor(m protocol.WorkFileFor) (protocol.Message, error) {
 
 func (r request) workLink(m protocol.WorkLink) (protocol.Message, error) {
 	return r.reply(func(w *work) (protocol.Message, error) {
-		if m.Ticket == "" {
-			return nil, protocol.Errorf(protocol.CodeInvalid, "ticket is empty: give the key of the ticket that you created")
+		if err := checkKey("ticket", m.Ticket); err != nil {
+			return nil, err
 		}
 		subject := &protocol.Subject{Type: string(model.RefTicket), Ref: m.Ticket, Title: oneLine(m.Request, maxTitle)}
 		if ticket, err := found(w.tx.Ticket(r.p.key.Team, m.Ticket)); err != nil {
@@ -242,17 +279,7 @@ func (w *work) file(p *peer, sessionID string, what model.Filed, spec model.Item
 	it := model.Item{
 		ID: bornID(p.key.Team, "filed", at.ID, oneLine(what.Request, maxBody), what.Ticket), Namespace: at.Namespace, Spec: spec, Origin: &origin,
 	}
-	others, err := w.otherWork(at, it.ID)
-	if err != nil {
-		return filing{}, err
-	}
-	if len(others) > 0 {
-		it.Assignee, it.CreatedAt, it.Spec.Priority = p.key.Handle, w.now, priorityDefault
-		if err := w.place(&it, protocol.PositionLast, ""); err != nil {
-			return filing{}, err
-		}
-	}
-	if it, _, err = w.bear(it); err != nil {
+	if it, err = w.bearFiled(at, it); err != nil {
 		return filing{}, err
 	}
 	if err := w.shareThreads(at, it); err != nil {
@@ -264,6 +291,38 @@ func (w *work) file(p *peer, sessionID string, what model.Filed, spec model.Item
 		return filing{}, err
 	}
 	return w.filing(at, it)
+}
+
+// bearFiled stores an item that a session files: last, if the person has other work. A ticket that the person has open work on already, for
+// example because it was assigned to it, gets no second item.
+func (w *work) bearFiled(at, it model.Item) (model.Item, error) {
+	if s := it.Spec.Subject; s != nil {
+		ids, err := w.tx.ItemsAbout(it.TeamKey(), model.Place{Type: model.RefType(s.Type), Ref: s.Ref})
+		if err != nil {
+			return it, err
+		}
+		for _, id := range ids {
+			known, err := w.tx.Item(id)
+			if err != nil {
+				return it, err
+			}
+			if known.Assignee == at.Assignee && known.Spec.Subject != nil && known.Spec.Subject.Ref == s.Ref && !known.Finished() {
+				return known, nil
+			}
+		}
+	}
+	others, err := w.otherWork(at, it.ID)
+	if err != nil {
+		return it, err
+	}
+	if len(others) > 0 {
+		it.Assignee, it.CreatedAt, it.Spec.Priority = at.Assignee, w.now, priorityDefault
+		if err := w.place(&it, protocol.PositionLast, ""); err != nil {
+			return it, err
+		}
+	}
+	it, _, err = w.bear(it)
+	return it, err
 }
 
 // filing tells of an item that a session filed, among the person's other work.

@@ -191,15 +191,11 @@ func (w *work) syncItem(facts model.ItemFacts) (string, error) {
 		return "", err
 	}
 	rec := dispatch.Reconcile(existing, tombstone, facts, w.o.store.ID(), w.now)
-	if !rec.Changed {
+	born := existing != nil && birth != nil && (existing.Birth == nil || *birth != *existing.Birth) // its object is new
+	if !rec.Changed && !born {
 		return id, nil
 	}
-	rec.Item.Birth = birth
-	if rec.Restored {
-		if err := w.restoreUsage(rec.Item, facts.Recorded); err != nil {
-			return "", err
-		}
-	}
+	rec.Item.Birth, rec.Changed = birth, true
 	if existing != nil && existing.Round.Accepted() && rec.Ended != nil {
 		w.endRun(*existing, "the work item was canceled")
 	}
@@ -209,6 +205,11 @@ func (w *work) syncItem(facts model.ItemFacts) (string, error) {
 	}
 	if err := w.apply(before, rec.Outcome); err != nil {
 		return "", err
+	}
+	if rec.Restored {
+		if err := errors.Join(w.restoreUsage(rec.Item, facts.Recorded), w.restoreThread(rec.Item)); err != nil {
+			return "", err
+		}
 	}
 	return id, w.rehold([]string{id})
 }
@@ -230,6 +231,18 @@ func (w *work) endRun(it model.Item, reason string) {
 	if p, ok := w.o.hub.Get(model.PersonKey{Team: it.TeamKey(), Handle: it.Round.Person}); ok {
 		w.drop(p, reason)
 	}
+}
+
+// restoreThread links an item to the chat thread that it came from.
+func (w *work) restoreThread(it model.Item) error {
+	o := it.Origin
+	if o == nil {
+		return nil
+	}
+	return w.tx.LinkThread(model.Thread{
+		ItemID: it.ID, Person: it.Assignee, Channel: o.Channel, Thread: o.Thread, Requester: o.Requester, Direct: o.Direct,
+		Participant: o.Participant, At: w.now,
+	})
 }
 
 // restoreUsage starts the ledger of an item from the totals in its status.
@@ -277,7 +290,10 @@ func (w *work) cancelForGood(it model.Item, message string) error {
 		w.endRun(it, "the work item was deleted")
 	}
 	out.Item.Gone, out.Changed = true, true
-	return w.apply("", out)
+	if err := w.apply(it.State, out); err != nil {
+		return err
+	}
+	return w.reholdDependents(out.Item)
 }
 
 // Retain forgets everything that is not live, in the namespaces that were looked at.

@@ -50,21 +50,49 @@ func anyHuman(feedback []model.Feedback) bool {
 	return false
 }
 
+// maxAncestors bounds how far up the items that an item was split from are followed.
+const maxAncestors = 32
+
 // tellParent gives an item that became blocked to the one that it was split from as feedback.
 func (w *work) tellParent(it model.Item) error {
-	if it.Spec.ParentID == "" {
+	if it.State != protocol.StateBlocked || it.Spec.ParentID == "" {
 		return nil
 	}
-	parent, err := found(w.tx.Item(it.Spec.ParentID))
-	if err != nil || parent == nil || parent.Namespace != it.Namespace || parent.Finished() {
+	if now, err := w.tx.Item(it.ID); err != nil || now.State != protocol.StateBlocked {
+		return err // it goes on already
+	}
+	parent, err := w.ancestor(it, it.Spec.ParentID)
+	if err != nil || parent == nil || parent.Finished() {
 		return err
 	}
 	_, err = w.hear(parent.ID, model.Feedback{
-		Key: fmt.Sprintf("blocked/%s/%d", it.ID, it.Offers),
+		Key: fmt.Sprintf("blocked/%s/%d", it.ID, it.Revision),
 		Feedback: protocol.Feedback{
 			Actor: it.Assignee, Kind: protocol.FeedbackBlocked, At: protocol.FormatTime(w.now),
 			Body: fmt.Sprintf("%s (%s) is blocked: %s", it.Spec.Title, it.Name, it.End.Message),
 		},
 	}, false)
 	return err
+}
+
+// ancestor gives the parent of an item; nil where there is none in its namespace, and where the item is an ancestor of its own: two items
+// that are each other's parents would start each other's rounds for ever.
+func (w *work) ancestor(it model.Item, parentID string) (*model.Item, error) {
+	parent, err := found(w.tx.Item(parentID))
+	if err != nil || parent == nil || parent.Namespace != it.Namespace {
+		return nil, err
+	}
+	up := parent
+	for range maxAncestors {
+		if up == nil || up.Spec.ParentID == "" {
+			return parent, nil
+		}
+		if up.ID == it.ID || up.Spec.ParentID == it.ID {
+			return nil, nil
+		}
+		if up, err = found(w.tx.Item(up.Spec.ParentID)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

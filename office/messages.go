@@ -20,6 +20,9 @@ const (
 	maxWindows   = 16
 	maxName      = 200
 	maxWorkList  = 200
+	maxAsked     = 5000
+	maxWire      = 300  // ids and names of other systems
+	maxText      = 1000 // titles and names that people chose
 )
 
 // receive handles one frame.
@@ -50,6 +53,9 @@ func (o *Office) wireError(p *peer, kind string, err error) *protocol.WireError 
 	var werr *protocol.WireError
 	if errors.As(err, &werr) {
 		return werr
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return protocol.Errorf(protocol.CodeNotFound, "what this needs is not there (any more): the team, the person or the item was deleted")
 	}
 	o.log.Error("A message could not be stored", "person", p.key.String(), "type", kind, "error", err)
 	return protocol.Errorf(protocol.CodeFailed, "the office cannot store this now, nothing of it was kept: send it again later")
@@ -196,6 +202,14 @@ func (w *work) policy(it model.Item) (model.Policy, error) {
 		return dispatch.DefaultPolicy(), err
 	}
 	return team.Policy, nil
+}
+
+// short refuses a text of more than limit bytes. field is its name in the message.
+func short(field, text string, limit int) error {
+	if len(text) <= limit {
+		return nil
+	}
+	return protocol.Errorf(protocol.CodeInvalid, "%s has at most %d bytes, not %d", field, limit, len(text))
 }
 
 // cut shortens a text to at most limit characters.

@@ -140,10 +140,15 @@ func (d *draft) addSubject(s protocol.Subject) {
 // addLink adds a page, if its address is absolute: another one is no link on the wire.
 func (d *draft) addLink(l protocol.Link) {
 	known := func(o protocol.Link) bool { return o.URL == l.URL }
-	u, err := url.Parse(l.URL)
-	if c := &d.offer.Context; err == nil && u.IsAbs() && u.Host != "" && !slices.ContainsFunc(c.Links, known) {
+	if c := &d.offer.Context; absolute(l.URL) && !slices.ContainsFunc(c.Links, known) {
 		c.Links = append(c.Links, l)
 	}
+}
+
+// absolute says whether a link may go over the wire.
+func absolute(link string) bool {
+	u, err := url.Parse(link)
+	return err == nil && u.IsAbs() && u.Host != ""
 }
 
 // subjectOf describes a ticket or a pull request as the office knows it. person is the handle of whom it is described to.

@@ -117,11 +117,12 @@ func (o *Office) Start(ctx context.Context) error {
 		}
 	}
 	o.addr = listener.Addr()
+	listener = newGate(listener)
 	if o.opts.TLS != nil {
 		listener = tls.NewListener(listener, o.opts.TLS)
 	}
 	server := &http.Server{
-		Handler: o.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: o.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ConnContext: withEntering,
 		ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelDebug),
 	}
 	if err := errors.Join(o.wakeEverybody(ctx), o.announceUnborn(ctx)); err != nil {
@@ -190,6 +191,12 @@ func (o *Office) Ready(_ *http.Request) error {
 		return fmt.Errorf("the store cannot be written: %w", err)
 	}
 	return nil
+}
+
+// life is short for the store's id: what makes the ids of one life of the store differ from those of another.
+func (o *Office) life() string {
+	id := o.store.ID()
+	return id[:min(len(id), 8)]
 }
 
 // StoreID identifies the store's life.

@@ -3,6 +3,8 @@ package office
 // This file has who is on the team, and how they are.
 
 import (
+	"time"
+
 	"github.com/bullpen-dev/bullpen/office/model"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 	"github.com/bullpen-dev/bullpen/office/store"
@@ -31,7 +33,7 @@ func (r request) roster(protocol.Roster) (protocol.Message, error) {
 			member := protocol.Member{
 				Handle: person.Key.Handle, Name: person.DisplayName, Role: person.Role,
 				Title: roles[person.Role].Title, Summary: roles[person.Role].Summary,
-				Status: protocol.MemberStatus(view.State), Usage: busiest(view.Windows),
+				Status: protocol.MemberStatus(view.State), Usage: busiest(view.Windows, view.WindowsAt, r.o.now()),
 			}
 			if current != nil {
 				member.Current = current.Spec.Title
@@ -45,11 +47,18 @@ func (r request) roster(protocol.Roster) (protocol.Message, error) {
 	})
 }
 
-// busiest is the fullest usage window; nil where none was reported.
-func busiest(windows []model.Window) *protocol.MemberUsage {
+// recently is how long a usage window counts whose reset nobody told.
+const recently = time.Hour
+
+// busiest is the fullest usage window that has not been reset since; nil where there is none.
+func busiest(windows []model.Window, at, now time.Time) *protocol.MemberUsage {
 	var most *protocol.MemberUsage
 	for _, w := range windows {
-		if most != nil && w.Utilization <= most.Utilization {
+		over := w.ResetsAt
+		if over.IsZero() {
+			over = at.Add(recently)
+		}
+		if !over.After(now) || (most != nil && w.Utilization <= most.Utilization) {
 			continue
 		}
 		most = &protocol.MemberUsage{Window: w.Name, Utilization: w.Utilization}

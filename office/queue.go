@@ -23,6 +23,9 @@ func (r request) workList(m protocol.WorkList) (protocol.Message, error) {
 }
 
 func (r request) workStatus(m protocol.WorkStatus) (protocol.Message, error) {
+	if len(m.WorkItemIDs) > maxAsked {
+		return nil, protocol.Errorf(protocol.CodeInvalid, "at most %d items at once, not %d: ask in parts", maxAsked, len(m.WorkItemIDs))
+	}
 	return r.read(func(tx store.Reader) (protocol.Message, error) {
 		result := protocol.WorkStatusResult{}
 		for _, id := range m.WorkItemIDs {
@@ -50,6 +53,9 @@ func (r request) workMove(m protocol.WorkMove) (protocol.Message, error) {
 		if err != nil {
 			return nil, err
 		}
+		if first, err := w.first(r.p, it, r.f); err != nil || !first {
+			return w.moved(it.ID, err)
+		}
 		out, err := outcome(dispatch.Move(it, r.p.key.Handle, m.Status, w.now))
 		if err != nil {
 			return nil, err
@@ -57,10 +63,7 @@ func (r request) workMove(m protocol.WorkMove) (protocol.Message, error) {
 		if err := w.apply(it.State, out); err != nil {
 			return nil, err
 		}
-		if err := w.rehold([]string{it.ID}); err != nil { // it may wait for something again
-			return nil, err
-		}
-		return w.moved(it.ID)
+		return w.moved(it.ID, w.rehold([]string{it.ID})) // it may wait for something again
 	})
 }
 
@@ -70,8 +73,8 @@ func (r request) workPlace(m protocol.WorkPlace) (protocol.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if it.Assignee != r.p.key.Handle {
-			return nil, protocol.Errorf(protocol.CodeUnknownItem, "you have no work item %s", it.ID)
+		if first, err := w.first(r.p, it, r.f); err != nil || !first {
+			return w.moved(it.ID, err)
 		}
 		if it.State != protocol.StateQueued || it.Round != nil {
 			return nil, protocol.Errorf(protocol.CodeInvalid, "work item %s is not in the queue: it is %s%s", it.ID, it.State, offeredNow(it))
@@ -79,10 +82,7 @@ func (r request) workPlace(m protocol.WorkPlace) (protocol.Message, error) {
 		if err := w.place(&it, m.Position, m.RelativeTo); err != nil {
 			return nil, err
 		}
-		if err := w.put(&it); err != nil {
-			return nil, err
-		}
-		return w.moved(it.ID)
+		return w.moved(it.ID, w.put(&it))
 	})
 }
 
@@ -100,7 +100,7 @@ func (w *work) place(it *model.Item, to protocol.Position, relativeTo string) er
 		return err
 	}
 	others := slices.DeleteFunc(items, func(o model.Item) bool {
-		return o.ID == it.ID || o.State != protocol.StateQueued || o.Round != nil
+		return o.ID == it.ID || o.State != protocol.StateQueued
 	})
 	placed, werr := dispatch.Place(*it, others, to, relativeTo)
 	if werr != nil {
@@ -110,8 +110,11 @@ func (w *work) place(it *model.Item, to protocol.Position, relativeTo string) er
 	return nil
 }
 
-// moved is the item as it is now.
-func (w *work) moved(id string) (protocol.Message, error) {
+// moved answers with the item as it is now, if nothing went wrong.
+func (w *work) moved(id string, err error) (protocol.Message, error) {
+	if err != nil {
+		return nil, err
+	}
 	it, err := w.tx.Item(id)
 	if err != nil {
 		return nil, err

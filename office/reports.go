@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/bullpen-dev/bullpen/office/model"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 	"github.com/bullpen-dev/bullpen/office/store"
@@ -17,8 +19,13 @@ import (
 const (
 	// reportGrace is how long an agent that has handed back may take to ask for the report itself before it is sent one.
 	reportGrace = 30 * time.Second
-	// maxBatch bounds the bytes of the reports, and those of the acts, of one frame; the rest comes in a later one.
+	// maxBatch bounds the bytes of the reports, and those of the acts, of one frame; the rest comes in a further one.
 	maxBatch = 200_000
+	// maxDue is how many reports are looked at at once.
+	maxDue = 50
+	// maxThreads and maxLinks bound the threads and links of one report.
+	maxThreads = 50
+	maxLinks   = 50
 	// maxReport bounds the text of one report, in characters.
 	maxReport = 10_000
 )
@@ -41,7 +48,7 @@ func audienceOf(r store.Reader, it model.Item, kind protocol.ChatReportKind) (au
 	if err != nil {
 		return a, err
 	}
-	for _, t := range threads {
+	for _, t := range threads[max(0, len(threads)-maxThreads):] {
 		a.threads = append(a.threads, protocol.Thread{
 			Channel: t.Channel, Thread: t.Thread, Requester: t.Requester, Direct: t.Direct, Participant: t.Participant,
 		})
@@ -78,12 +85,14 @@ func chatIdentity(h protocol.TeamHuman) string {
 }
 
 // reportID is the id of the report about an ending of an item; grantKey remembers that the agent was given leave to tell of it itself.
-func reportID(it model.Item, kind protocol.ReportKind) string {
-	return fmt.Sprintf("%s/%d/%s", it.ID, it.Offers, kind)
+// Endings are told apart by the number of rounds, which only grows with the next accept, and stores by their id: a store that was lost counts
+// rounds anew, and agents post an id once.
+func (w *work) reportID(it model.Item, kind protocol.ReportKind) string {
+	return fmt.Sprintf("%s/%d/%s/%s", it.ID, it.Rounds, kind, w.o.life())
 }
 
 func grantKey(it model.Item, kind protocol.ChatReportKind) [32]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "chat_report\x00%s\x00%d", kind, it.Offers))
+	return sha256.Sum256(fmt.Appendf(nil, "chat_report\x00%s\x00%d", kind, it.Rounds))
 }
 
 // report keeps a report about an item that has come to an end, unless its agent asked for leave to tell before it handed back. An agent
@@ -104,7 +113,7 @@ func (w *work) report(it model.Item, ended model.Round) error {
 		return err
 	}
 	report := model.Report{
-		ID: reportID(it, kind), Person: model.PersonKey{Team: it.TeamKey(), Handle: it.Assignee}, ItemID: it.ID, Kind: kind,
+		ID: w.reportID(it, kind), Person: model.PersonKey{Team: it.TeamKey(), Handle: it.Assignee}, ItemID: it.ID, Kind: kind,
 		Text: cut(reportText(it), maxReport), CreatedAt: w.now,
 	}
 	switch ended.Outcome {
@@ -126,45 +135,59 @@ func reportText(it model.Item) string {
 	return it.End.Message
 }
 
-// deliverReports sends a connected person the reports whose time has come, and gives when the next one's comes.
+// deliverReports sends a connected person the reports whose time has come, and looks again when the next one's comes.
 func (w *work) deliverReports(p *peer) error {
-	reports, err := w.tx.OpenReports(p.key)
-	if err != nil {
-		return err
-	}
-	var due []model.Report
-	for _, r := range reports {
-		switch {
-		case !r.SentAt.IsZero():
-		case r.NotBefore.After(w.now):
-			wait := r.NotBefore.Sub(w.now)
-			w.after = append(w.after, func() { w.o.due.AddAfter(p.key, wait) })
-		default:
-			due = append(due, r)
+	for {
+		reports, err := w.tx.DueReports(p.key, maxDue)
+		if err != nil || len(reports) == 0 {
+			return err
 		}
+		if wait := reports[0].NotBefore.Sub(w.now); wait > 0 {
+			w.after = append(w.after, func() { w.o.due.AddAfter(p.key, wait) })
+			return nil
+		}
+		later := slices.IndexFunc(reports, func(r model.Report) bool { return r.NotBefore.After(w.now) })
+		if later > 0 {
+			reports = reports[:later]
+		}
+		batch, err := w.sending(reports)
+		if err != nil {
+			return err
+		}
+		w.leave(p, protocol.Reports{Reports: batch})
 	}
-	if len(due) == 0 {
-		return nil
-	}
-	list, err := w.sending(due)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	frame, err := protocol.Encode(protocol.Frame{ID: p.nextID(), Message: protocol.Reports{Reports: list}})
-	if err != nil {
-		return err
-	}
-	w.after = append(w.after, func() { p.conn.Send(frame) })
-	return nil
 }
 
-// openReports lists the reports that the person has not confirmed, for its welcome.
-func (w *work) openReports(key model.PersonKey) ([]protocol.Report, error) {
-	reports, err := w.tx.OpenReports(key)
+// leave has a message leave for a person once the transaction is durable. One that cannot be sent is a fault, but no reason to refuse the
+// person everything.
+func (w *work) leave(p *peer, m protocol.Message) {
+	frame, err := protocol.Encode(protocol.Frame{ID: p.nextID(), Message: m})
+	if err != nil {
+		w.o.log.Error("A message cannot be sent", "person", p.key.String(), "type", string(m.Type()), "error", err)
+		return
+	}
+	w.after = append(w.after, func() { p.conn.Send(frame) })
+}
+
+// openReports lists the reports that the person has not confirmed, for its welcome. What a frame does not take follows the welcome.
+func (w *work) openReports(p *peer) (first []protocol.Report, err error) {
+	reports, err := w.tx.OpenReports(p.key)
 	if err != nil {
 		return nil, err
 	}
-	return w.sending(reports)
+	for len(reports) > 0 {
+		batch, err := w.sending(reports)
+		if err != nil {
+			return nil, err
+		}
+		reports = reports[max(1, len(batch)):]
+		if first == nil {
+			first = batch
+			continue
+		}
+		w.leave(p, protocol.Reports{Reports: batch})
+	}
+	return first, nil
 }
 
 // sending gives the first reports, as many as a frame takes, as they go over the wire, and notes that they went.
@@ -172,9 +195,6 @@ func (w *work) sending(reports []model.Report) ([]protocol.Report, error) {
 	var list []protocol.Report
 	size := 0
 	for _, r := range reports {
-		if size += len(r.Text) + 1000; size > maxBatch {
-			break
-		}
 		it, err := w.tx.Item(r.ItemID)
 		if err != nil {
 			return nil, err
@@ -187,9 +207,17 @@ func (w *work) sending(reports []model.Report) ([]protocol.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, protocol.Report{
+		report := protocol.Report{
 			ID: r.ID, WorkItemID: r.ItemID, Kind: r.Kind, Text: r.Text, Requester: to.requester, Links: links, Threads: to.threads, Direct: to.direct,
-		})
+		}
+		text, err := json.Marshal(report)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(text); size > maxBatch && len(list) > 0 {
+			break
+		}
+		list = append(list, report)
 		if r.SentAt.IsZero() {
 			r.SentAt = w.now
 			if err := w.tx.PutReport(r); err != nil {
@@ -213,7 +241,7 @@ func reportLinks(r store.Reader, it model.Item) ([]protocol.Link, error) {
 			return nil, err
 		}
 		known := func(l protocol.Link) bool { return l.URL == link.URL }
-		if place.Type != model.RefDoc && link.URL != "" && !slices.ContainsFunc(links, known) {
+		if place.Type != model.RefDoc && absolute(link.URL) && !slices.ContainsFunc(links, known) && len(links) < maxLinks {
 			links = append(links, link)
 		}
 	}
@@ -263,7 +291,7 @@ func (r request) chatReport(m protocol.ChatReport) (protocol.Message, error) {
 		if err != nil || to.empty() || it.State == protocol.StateCanceled || it.Rounds == 0 {
 			return result, err
 		}
-		if granted, err := w.grant(it, m.Kind); err != nil || !granted {
+		if granted, err := w.grantOnce(it, m.Kind, r.f); err != nil || !granted {
 			return result, err
 		}
 		result.Post, result.Requester, result.Threads, result.Direct = true, to.requester, to.threads, to.direct
@@ -272,13 +300,27 @@ func (r request) chatReport(m protocol.ChatReport) (protocol.Message, error) {
 	})
 }
 
+// grantOnce says whether the agent may tell now. The same request again gets the same answer: the first one may have been lost.
+func (w *work) grantOnce(it model.Item, kind protocol.ChatReportKind, f protocol.Frame) (bool, error) {
+	granted := sha256.Sum256(fmt.Appendf(nil, "granted\x00%s\x00%d\x00%s", kind, it.Rounds, f.ID))
+	if again, err := w.tx.Seen(it.ID, granted); err != nil || again {
+		return again, err
+	}
+	may, err := w.grant(it, kind)
+	if err != nil || !may {
+		return false, err
+	}
+	_, err = w.tx.FirstTime(it.ID, granted, w.now)
+	return true, err
+}
+
 // grant says whether the agent may tell now. A report of the office's that has not left is the agent's to post then.
 func (w *work) grant(it model.Item, kind protocol.ChatReportKind) (bool, error) {
 	first, err := w.tx.FirstTime(it.ID, grantKey(it, kind), w.now)
 	if err != nil || first {
 		return first, err
 	}
-	kept, err := found(w.tx.Report(reportID(it, protocol.ReportKind(kind))))
+	kept, err := found(w.tx.Report(w.reportID(it, protocol.ReportKind(kind))))
 	if err != nil || kept == nil || !kept.SentAt.IsZero() || !kept.PostedAt.IsZero() {
 		return false, err
 	}

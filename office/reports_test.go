@@ -1,8 +1,10 @@
 package office_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bullpen-dev/bullpen/office/model"
 	"github.com/bullpen-dev/bullpen/office/protocol"
@@ -184,5 +186,100 @@ func TestUsageFieldsFollowARoundWhereTheTeamTracksCost(t *testing.T) {
 				t.Errorf("the act is %s", act.Ops)
 			}
 		})
+	}
+}
+
+func TestLeaveToTellIsAboutTheRoundThatEndedThoughTheNextOneIsOffered(t *testing.T) {
+	b := open(t)
+	a, offer := b.converse("Why is it slow?")
+	id := offer.WorkItem.ID
+	answered[protocol.ChatMessageResult](a, said("m2", "m1", "And when?")) // feedback: the hand-back brings the next offer
+	a.ok(handedBack(id, protocol.HandbackDone))
+	a.offer()
+	tell := protocol.ChatReport{WorkItemID: id, Kind: protocol.TellResult}
+	if got := answered[protocol.ChatReportResult](a, tell); !got.Post {
+		t.Error("no leave to tell how the first round ended")
+	}
+	a.ok(protocol.Accept{WorkItemID: id, Runtime: "command"})
+	a.ok(handedBack(id, protocol.HandbackDone))
+	if got := answered[protocol.ChatReportResult](a, tell); !got.Post {
+		t.Error("no leave to tell how the second round ended")
+	}
+	_ = a.ws.Close()
+	if _, welcome := b.connect("ada"); len(welcome.Reports) != 0 {
+		t.Errorf("the agent tells it itself, but is sent %+v", welcome.Reports)
+	}
+}
+
+func TestAnAnswerToARequestForLeaveThatWasLostIsGivenAgain(t *testing.T) {
+	b := open(t)
+	a, offer := b.converse("Why is it slow?")
+	tell := protocol.ChatReport{WorkItemID: offer.WorkItem.ID, Kind: protocol.TellAck}
+	a.sendAs("tell-1", tell)
+	_ = a.ws.Close() // before the answer
+	a, _ = b.connect("ada")
+	a.sendAs("tell-1", tell)
+	if got, ok := a.reply("tell-1").(protocol.ChatReportResult); !ok || !got.Post {
+		t.Errorf("the same request again was answered with %+v", got)
+	}
+	if got := answered[protocol.ChatReportResult](a, tell); got.Post {
+		t.Error("another request got leave too")
+	}
+}
+
+func TestManyReportsAndActsComeWithoutAReconnect(t *testing.T) {
+	const reports, acts = 60, 520
+	b := open(t)
+	b.apply("fix", func(f *model.ItemFacts) { f.Spec.Person = "bob" })
+	key := model.PersonKey{Team: shop, Handle: "ada"}
+	b.must(b.store.Update(t.Context(), func(tx storeTx) error {
+		for i := range reports {
+			r := model.Report{ID: fmt.Sprintf("r%d", i), Person: key, ItemID: fixID, Kind: protocol.ReportResult, Text: strings.Repeat("long ", 2000)}
+			if err := tx.PutReport(r); err != nil {
+				return err
+			}
+		}
+		for i := range acts {
+			a := model.Act{ID: fmt.Sprintf("a%d", i), Person: key, Ops: []protocol.Raw{protocol.Raw(`{"op":"comment"}`)}, CreatedAt: time.Unix(int64(i), 0)}
+			if err := tx.PutAct(a); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	a, welcome := b.connect("ada")
+	seenReports, seenActs := map[string]bool{}, map[string]bool{}
+	for _, r := range welcome.Reports {
+		seenReports[r.ID] = true
+	}
+	var todo []string
+	act := func(id string) {
+		if seenActs[id] {
+			t.Fatalf("act %s came twice", id)
+		}
+		seenActs[id] = true
+		todo = append(todo, id)
+	}
+	for _, w := range welcome.Acts {
+		act(w.ID)
+	}
+	for len(seenReports) < reports || len(seenActs) < acts {
+		if len(todo) > 0 {
+			a.ok(protocol.ActResult{ID: todo[0], OK: true, Results: []string{}})
+			todo = todo[1:]
+		} else {
+			a.inbox = append(a.inbox, a.read())
+		}
+		for _, f := range a.inbox {
+			switch m := f.Message.(type) {
+			case protocol.Reports:
+				for _, r := range m.Reports {
+					seenReports[r.ID] = true
+				}
+			case protocol.Act:
+				act(m.ID)
+			}
+		}
+		a.inbox = nil
 	}
 }

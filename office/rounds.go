@@ -4,6 +4,7 @@ package office
 
 import (
 	"crypto/sha256"
+	"errors"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/office/dispatch"
@@ -13,6 +14,9 @@ import (
 )
 
 func (r request) accept(m protocol.Accept) (protocol.Message, error) {
+	if err := errors.Join(short("runtime", m.Runtime, maxName), short("model", m.Model, maxName)); err != nil {
+		return nil, err
+	}
 	return nil, r.onItem(m.WorkItemID, func(w *work, it model.Item) (dispatch.Outcome, error) {
 		out, err := outcome(dispatch.Accept(it, r.p.key.Handle, m, w.now))
 		if err != nil || !out.Changed {
@@ -29,6 +33,9 @@ func (r request) accept(m protocol.Accept) (protocol.Message, error) {
 
 func (r request) decline(m protocol.Decline) (protocol.Message, error) {
 	return nil, r.onItem(m.WorkItemID, func(w *work, it model.Item) (dispatch.Outcome, error) {
+		if first, err := w.first(r.p, it, r.f); err != nil || !first {
+			return dispatch.Outcome{Item: it}, err
+		}
 		policy, err := w.policy(it)
 		if err != nil {
 			return dispatch.Outcome{}, err
@@ -60,8 +67,8 @@ func (r request) progress(m protocol.Progress) (protocol.Message, error) {
 }
 
 func (r request) session(m protocol.Session) (protocol.Message, error) {
-	if len(m.SessionID) > maxSessionID {
-		return nil, protocol.Errorf(protocol.CodeInvalid, "sessionId has at most %d bytes, not %d", maxSessionID, len(m.SessionID))
+	if err := errors.Join(short("sessionId", m.SessionID, maxSessionID), short("model", m.Model, maxName)); err != nil {
+		return nil, err
 	}
 	return nil, r.onRun(m.WorkItemID, func(_ *work, it *model.Item) error {
 		it.SessionID, it.SessionModel = m.SessionID, m.Model

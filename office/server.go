@@ -50,6 +50,8 @@ type peer struct {
 	// running is the id of the item that the person runs; beat is when it last showed life on it, in unix nanoseconds.
 	running atomic.Pointer[string]
 	beat    atomic.Int64
+	// acts are the ids of acts that wait until others are answered. They belong to the goroutine that reads the connection.
+	acts []string
 	// ids numbers the frames that the office sends on its own.
 	ids atomic.Uint64
 }
@@ -84,14 +86,15 @@ func (o *Office) serveAgent(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the upgrader answered
 	}
-	go o.serveConn(hub.NewConn(ws, protocol.MaxFrame, helloTimeout), team)
+	go o.serveConn(hub.NewConn(ws, protocol.MaxFrame, helloTimeout), team, enteringOf(r.Context()))
 }
 
-// serveConn reads a connection to its end.
-func (o *Office) serveConn(conn *hub.Conn, team model.TeamKey) {
+// serveConn reads a connection, which came through the gate as that one, to its end.
+func (o *Office) serveConn(conn *hub.Conn, team model.TeamKey, through *entering) {
 	defer conn.Release()
 	ctx := context.Background()
 	p := o.hello(ctx, conn, team)
+	through.entered()
 	if p == nil {
 		conn.Drain()
 		return
@@ -218,7 +221,7 @@ func (o *Office) welcome(ctx context.Context, conn *hub.Conn, person model.Perso
 		if welcome.Acts, err = w.openActs(p); err != nil {
 			return err
 		}
-		welcome.Reports, err = w.openReports(p.key)
+		welcome.Reports, err = w.openReports(p)
 		return err
 	})
 	if err == nil {

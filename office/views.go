@@ -107,7 +107,7 @@ func (o *Office) view(r store.Reader, person model.Person, now time.Time) (model
 		}
 	}
 	if windows != nil {
-		v.Windows = windows.Windows
+		v.Windows, v.WindowsAt = windows.Windows, windows.At
 	}
 	switch {
 	case !connected:

@@ -135,6 +135,9 @@ const (
 	AnnotationPodHash = "bullpen.dev/pod-hash"
 	// AnnotationItemID is the id of the item in the office that a WorkItem was made for by the operator.
 	AnnotationItemID = "bullpen.dev/item-id"
+	// AnnotationOrigin is the chat message that such an item came from, as JSON, so that its requester can be told even by an office whose
+	// store was lost.
+	AnnotationOrigin = "bullpen.dev/origin"
 	// AnnotationHomeOf marks a home that outlives its person, with the person's name, so that it is taken again.
 	AnnotationHomeOf = "bullpen.dev/home-of"
 )

@@ -10,11 +10,16 @@ import (
 )
 
 // Place gives the item that is put at a position among the others of its person's queue, which come in their order and without the item.
-// It fails with a sentence for the agent where the position names no item of the queue.
+// One that is offered already is no place to go to, but keeps its own: nothing goes before it. It fails with a sentence for the agent where
+// the position names no item of the queue.
 func Place(it model.Item, others []model.Item, to protocol.Position, relativeTo string) (model.Item, *protocol.WireError) {
+	free := func(o model.Item) bool { return o.Round == nil }
 	at := 0 // the item goes before others[at]
 	switch to {
 	case protocol.PositionNext:
+		if at = slices.IndexFunc(others, free); at < 0 {
+			at = len(others)
+		}
 	case protocol.PositionLast:
 		at = len(others)
 	case protocol.PositionBefore, protocol.PositionAfter:
@@ -24,7 +29,7 @@ func Place(it model.Item, others []model.Item, to protocol.Position, relativeTo 
 		if relativeTo == it.ID {
 			return it, protocol.Errorf(protocol.CodeInvalid, "relativeTo is the item itself: name another queued item")
 		}
-		at = slices.IndexFunc(others, func(o model.Item) bool { return o.ID == relativeTo })
+		at = slices.IndexFunc(others, func(o model.Item) bool { return o.ID == relativeTo && free(o) })
 		if at < 0 {
 			return it, protocol.Errorf(protocol.CodeInvalid, "relativeTo names no queued item of yours: work_list shows what is queued")
 		}

@@ -63,7 +63,11 @@ func restore(facts model.ItemFacts, now time.Time) model.Item {
 		it.Question = &model.Question{
 			Asker: it.Spec.Requester, AskerItem: it.Spec.ParentID, To: cmp.Or(it.Spec.Person, it.Spec.Role), Text: it.Spec.Body,
 		}
+		if rec.State == protocol.StateDone {
+			it.Question.Answer, it.Question.AnsweredBy, it.Question.AnsweredAt = rec.Summary, it.Assignee, rec.FinishedAt
+		}
 	}
+	it.Origin = facts.Origin
 	switch rec.State {
 	case protocol.StateDone, protocol.StateCanceled, protocol.StateBlocked, protocol.StateWaiting:
 		it.State, it.End, it.FinishedAt = rec.State, rec.End, rec.FinishedAt

@@ -45,7 +45,7 @@ func Accept(it model.Item, person string, a protocol.Accept, now time.Time) (Out
 	it.State = protocol.StateActive
 	it.Rounds++
 	it.Declines = 0
-	it.Front, it.Interrupted = false, false
+	it.Front, it.Interrupted, it.Place = false, false, nil // a place in the queue is given up with leaving it
 	it.NotBefore, it.FinishedAt = time.Time{}, time.Time{}
 	it.Hold, it.End = model.Why{}, model.Why{}
 	it.Progress, it.ProgressAt = "", time.Time{}
@@ -79,7 +79,7 @@ func Decline(it model.Item, person, reason string, policy model.Policy, now time
 // passes says whether a hand-back as done has something to review, or needs nothing. noReview says that the role declares the item's
 // kind to finish without a review.
 func passes(it model.Item, hb protocol.Handback, noReview bool) bool {
-	return noReview || len(hb.ToReview) > 0 || it.Spec.Kind == model.KindQuestion || it.IsChat() || len(it.Round.Produced) > 0
+	return noReview || len(hb.ToReview) > 0 || it.Spec.Kind == model.KindQuestion || (it.Spec.Kind == model.KindChat && it.Birth != nil) || len(it.Round.Produced) > 0
 }
 
 // HandBack ends a round as the agent says. A done one needs something to review: named in it, or made in this round as far as the office
@@ -208,7 +208,7 @@ func end(it *model.Item, outcome model.RoundOutcome, summary string, now time.Ti
 func settle(it *model.Item, state protocol.WorkItemState, why model.Why, now time.Time) {
 	it.State, it.End = state, why
 	it.Hold, it.NotBefore = model.Why{}, time.Time{}
-	it.Front, it.Interrupted = false, false
+	it.Front, it.Interrupted, it.Place = false, false, nil
 	it.Progress, it.ProgressAt = "", time.Time{}
 	it.FinishedAt = time.Time{}
 	if state != protocol.StateWaiting {

@@ -31,8 +31,10 @@ type Recorded struct {
 // ItemFacts is what a controller knows of a work item: identity, spec and recorded status.
 type ItemFacts struct {
 	// ID is the UID of the object. BornID is the id of the item that the object says it was made for, empty for a user's.
-	ID        string
-	BornID    string
+	ID     string
+	BornID string
+	// Origin is the chat message that such an item came from, for a store that does not know it; nil where none did.
+	Origin    *protocol.Origin
 	Namespace string
 	Name      string
 	CreatedAt time.Time
@@ -79,9 +81,11 @@ type PersonView struct {
 	Usage       Usage
 	// BudgetWarning says that the person's budget is nearly used up, or more.
 	BudgetWarning Why
-	Windows       []Window
-	Doctor        *Doctor
-	StoreID       string
+	// Windows were reported at WindowsAt.
+	Windows   []Window
+	WindowsAt time.Time
+	Doctor    *Doctor
+	StoreID   string
 }
 
 // TeamView is a team as its status shows it.

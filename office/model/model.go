@@ -237,6 +237,9 @@ func (i *Item) Finished() bool {
 	return i.State == protocol.StateDone || i.State == protocol.StateCanceled
 }
 
+// DefaultRequester is the requester of an item that nobody in particular asked for.
+const DefaultRequester = "requester"
+
 // Kinds of items that begin in the office.
 const (
 	// KindQuestion is a teammate's question.
@@ -348,6 +351,8 @@ type Round struct {
 	Incarnation string
 	// FeedbackUpTo is the number of the last feedback that the round's offer had.
 	FeedbackUpTo int64
+	// Answered says that a question of the item's agent was answered while the round was offered or ran.
+	Answered bool
 	// Produced is what the agent made in this round, as refs; TicketStatus the status of the item's ticket when it was accepted.
 	Produced     []string
 	TicketStatus protocol.TicketStatus

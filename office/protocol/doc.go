@@ -16,14 +16,15 @@
 //
 // A frame has at most MaxFrame bytes, in both directions, and nests at most
 // MaxDepth levels. Decode is strict about what it knows: JSON in UTF-8, no name
-// twice, every required field, the right types, known values, absolute URLs and
-// ISO-8601 times where the contract wants them. It is lenient about what it
-// does not know: unknown members are ignored, so that a field can be added
-// without a new version. A null means absent where a field is optional. A frame
-// that cannot be read is answered with an error, and the connection goes on.
-// Rules across fields, such as the neighbour that some positions need, are the
-// office's; it answers those with CodeInvalid. Encode makes nothing that Decode
-// would refuse.
+// twice, every required field, the right types, known values, numbers in their
+// range, absolute URLs and ISO-8601 times where the contract wants them. It is
+// lenient about what it does not know: unknown members are ignored, so that a
+// field can be added without a new version, and kept in what the office passes
+// on (links, chat users, files). A null means absent where a field is optional. A
+// frame that cannot be read is answered with an error, and the connection goes
+// on. Rules across fields, such as the neighbour that some positions need, are
+// the office's; it answers those with CodeInvalid. Encode makes nothing that
+// Decode would refuse.
 //
 // # Flow
 //
@@ -50,6 +51,9 @@
 // Everything is delivered at least once. Messages about an item may be
 // repeated; the office knows a repeat by person, id and payload. An ack leaves
 // after its cause is durable.
+//
+// docs/protocol.md tells all of this to those who write an agent; its tables are
+// made from the types and comments of this package.
 //
 // # Closing
 //

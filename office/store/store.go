@@ -141,6 +141,8 @@ type Reader interface {
 	// Report gives a report; OpenReports lists those that the person has not confirmed, oldest first.
 	Report(id string) (model.Report, error)
 	OpenReports(key model.PersonKey) ([]model.Report, error)
+	// DueReports lists those that were neither sent nor confirmed, by NotBefore, at most limit.
+	DueReports(key model.PersonKey, limit int) ([]model.Report, error)
 
 	Ticket(team model.TeamKey, key string) (model.Ticket, error)
 	// TicketsOf lists the open tickets assigned to any of these names; SubTickets those whose parent is the ticket. By key.
@@ -162,10 +164,15 @@ type Reader interface {
 	Remarks(team model.TeamKey, place model.Place, limit int) (remarks []model.Remark, total int, err error)
 	Remark(team model.TeamKey, place model.Place, id string) (model.Remark, error)
 
-	// Recall searches what the person has to do with: its items (title, body, and the hand-backs of their rounds), their journals, the
-	// remarks at places that they refer to, and what was said in its chat threads. Newest first; more says that older ones match too.
-	// A query without any word to look for gives ErrQuery.
+	// Recall searches what the person has to do with: its items (title, body, feedback from nowhere else, and how their rounds ended),
+	// their journals, the remarks at places that they refer to, and what was said in its chat threads, whenever it was linked to them. A
+	// query is words, in any form, "phrases", alternatives with or between two of them, and -words or -"phrases" to leave out. Newest
+	// first, to the microsecond; more says that older ones match too. A query without anything to look for, or otherwise
+	// not to be understood, gives ErrQuery. A search may also be refused for a while after a store lost what it searches with.
 	Recall(q model.Recall) (moments []model.Moment, more bool, err error)
+
+	// Seen says whether FirstTime was given the key for this item.
+	Seen(itemID string, key [32]byte) (bool, error)
 
 	// Windows gives the last usage report of a subscription.
 	Windows(team model.TeamKey, subscription string) (model.Windows, error)
@@ -202,14 +209,15 @@ type Tx interface {
 	// AppendFeedback gives the feedback its number and stores it. It says false, and stores nothing, where the item has feedback with
 	// this key; an empty key is never a repeat.
 	AppendFeedback(*model.Feedback) (bool, error)
-	// PutRef stores a ref unless the item has one to that place; LinkThread a thread unless the item has it.
+	// PutRef stores a ref unless the item has one to that place; LinkThread a thread unless the item has it, whoever hears it.
 	PutRef(model.Ref) error
 	LinkThread(model.Thread) error
 
-	// PutEvent stores an event, or its trace. FirstEvent says whether the event was never taken in, and stores it then.
+	// FirstEvent says whether the event was never taken in, and stores it then. PutEvent stores an event, over what the store has of it.
 	FirstEvent(model.Event) (bool, error)
 	PutEvent(model.Event) error
 
+	// PutAct and PutReport replace what the store has under the same id.
 	PutAct(model.Act) error
 	PutReport(model.Report) error
 

@@ -56,13 +56,22 @@ func connect(path string, pragmas ...string) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{db: db, compiled: make([]*sqlite3.Stmt, len(statements))}
-	if err := registerSearch(db); err != nil {
-		return nil, errors.Join(fmt.Errorf("set up full-text search: %w", err), c.close())
-	}
 	for _, p := range pragmas {
 		if err := db.Exec("PRAGMA " + p); err != nil {
 			return nil, errors.Join(fmt.Errorf("set %s: %w", p, err), c.close())
 		}
+	}
+	return c, nil
+}
+
+// connectIndex is connect to an index.
+func connectIndex(path string, pragmas ...string) (*conn, error) {
+	c, err := connect(path, pragmas...)
+	if err != nil {
+		return nil, err
+	}
+	if err := registerSearch(c.db); err != nil {
+		return nil, errors.Join(fmt.Errorf("set up full-text search: %w", err), c.close())
 	}
 	return c, nil
 }

@@ -5,6 +5,10 @@
 // caller's goroutine while the writer stands by, so a panic in it is the caller's. Readers have connections of their own and
 // see the last commit.
 //
+// What a person's past is searched with is an index in a second file, path.past, which a goroutine keeps up to date from notes that every
+// change leaves. It holds nothing that the database does not, and is made anew when it is missing or does not fit; a backup needs only the
+// database. A search looks through what is noted but not yet indexed by itself, so that it finds all that its view shows.
+//
 // A file lock beside the database keeps a second office out. A file that is damaged, not ours, or written by a newer release
 // is refused before anything in it changes. If the disk is full or fails, no Update succeeds and Healthy says why; the store
 // tries again by itself until it can write.

@@ -122,9 +122,17 @@ func (r *reader) OpenReports(key model.PersonKey) ([]model.Report, error) {
 	return list(r, listReports, document[model.Report], key.Team.Namespace, key.Team.Name, key.Handle)
 }
 
+func (r *reader) DueReports(key model.PersonKey, limit int) ([]model.Report, error) {
+	return list(r, listDue, document[model.Report], key.Team.Namespace, key.Team.Name, key.Handle, bound(limit))
+}
+
 func (t *tx) PutReport(p model.Report) error {
+	var due any
+	if p.SentAt.IsZero() && p.PostedAt.IsZero() {
+		due = nanos(p.NotBefore)
+	}
 	return t.put(writeReport, p, p.ID, p.Person.Team.Namespace, p.Person.Team.Name, p.Person.Handle, orNull(p.ItemID),
-		nanos(p.CreatedAt), p.PostedAt.IsZero())
+		nanos(p.CreatedAt), p.PostedAt.IsZero(), due)
 }
 
 // orNull turns "none" into NULL, which refers to nothing.

@@ -51,32 +51,55 @@ func pathOfPast(path string) string { return path + ".past" }
 // openIndexer opens the index of the store at path, and makes it anew where it is of no use. writer may write to the store.
 func openIndexer(path, id string, writer *conn) (x *indexer, err error) {
 	x = &indexer{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("open the index of the store %s: %w", path, err), x.close())
-		}
-	}()
-	if x.main, err = connect(path, slices.Concat(common, reading)...); err != nil {
-		return x, err
+	if x.main, err = connect(path, slices.Concat(common, reading)...); err == nil && !x.use(path, id) {
+		err = x.makeAnew(path, id, writer)
 	}
-	if x.past, err = openPast(path); err == nil {
-		if x.seq, err = x.usable(id); err == nil {
-			return x, nil
-		}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the index of the store %s: %w", path, err), x.close())
 	}
-	// whatever it is, it can be made from the store
-	if x.past != nil {
+	return x, nil
+}
+
+// use opens the index that there is, if it is of use. Why it is not does not matter: it can be made from the store.
+func (x *indexer) use(path, id string) bool {
+	var err error
+	if x.past, err = openPast(path); err != nil {
+		return false
+	}
+	if x.seq, err = x.fits(id); err != nil {
 		_ = x.past.close()
+		x.past = nil
 	}
+	return err == nil
+}
+
+// makeAnew begins an empty index in place of whatever there is, and notes all that happened.
+func (x *indexer) makeAnew(path, id string, writer *conn) (err error) {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(pathOfPast(path) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return x, err
+			return err
 		}
 	}
-	if x.past, err = openPast(path); err == nil {
-		err = x.create(id, writer)
+	if x.past, err = openPast(path); err != nil {
+		return err
 	}
-	return x, err
+	if _, x.seq, err = x.notes(); err != nil {
+		return err
+	}
+	if err := x.past.run(begin, nil); err != nil {
+		return err
+	}
+	err = x.past.db.Exec(indexSchema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, indexVersion))
+	if err == nil {
+		err = x.past.run(writeState, nil, id, x.seq)
+	}
+	if err == nil {
+		err = writer.run(noteAll, nil)
+	}
+	if err == nil {
+		err = x.past.run(commit, nil)
+	}
+	return errors.Join(err, x.past.undo())
 }
 
 // openPast opens the file of the index for writing.
@@ -84,17 +107,17 @@ func openPast(path string) (*conn, error) {
 	if err := makeFile(pathOfPast(path)); err != nil {
 		return nil, err
 	}
-	return connect(pathOfPast(path), slices.Concat(common, []string{"journal_mode = WAL"}, writing)...)
+	return connectIndex(pathOfPast(path), slices.Concat(common, []string{"journal_mode = WAL"}, writing)...)
 }
 
-// errUnusable is why an index is made anew.
-var errUnusable = errors.New("the index is not of this store")
+// errOther is why an index is made anew.
+var errOther = errors.New("the index is not of this store")
 
-// usable gives the last note that the index has, or says that the index does not fit the store.
-func (x *indexer) usable(id string) (seq int64, err error) {
+// fits gives the last note that the index has, if the index is of this release and has just what the store does not note any more.
+func (x *indexer) fits(id string) (seq int64, err error) {
 	version, err := x.past.integer("PRAGMA user_version")
 	if err != nil || version != indexVersion {
-		return 0, errors.Join(errUnusable, err)
+		return 0, errors.Join(errOther, err)
 	}
 	whose := ""
 	if err := x.past.run(readState, func(row *sqlite3.Stmt) error {
@@ -105,7 +128,7 @@ func (x *indexer) usable(id string) (seq int64, err error) {
 	}
 	first, last, err := x.notes()
 	if err != nil || whose != id || seq < first-1 || seq > last {
-		return 0, errors.Join(errUnusable, err)
+		return 0, errors.Join(errOther, err)
 	}
 	return seq, nil
 }
@@ -117,29 +140,6 @@ func (x *indexer) notes() (first, last int64, err error) {
 		return nil
 	})
 	return first, last, err
-}
-
-// create makes an empty index, and notes all there is.
-func (x *indexer) create(id string, writer *conn) error {
-	_, last, err := x.notes()
-	if err != nil {
-		return err
-	}
-	if err := x.past.run(begin, nil); err != nil {
-		return err
-	}
-	err = x.past.db.Exec(indexSchema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, indexVersion))
-	if err == nil {
-		err = x.past.run(writeState, nil, id, last)
-	}
-	if err == nil {
-		err = writer.run(noteAll, nil)
-	}
-	if err == nil {
-		err = x.past.run(commit, nil)
-	}
-	x.seq = last
-	return errors.Join(err, x.past.undo())
 }
 
 func (x *indexer) close() (err error) {
@@ -161,11 +161,12 @@ func (s *Store) follow() {
 			return
 		case <-time.After(wait):
 		}
-		took, err := s.indexer.step()
-		s.behind.Store(&err)
+		took, trouble := s.indexer.step()
+		s.behind.Store(&trouble)
 		if s.options.onIndex != nil {
-			s.options.onIndex(s.indexer.seq, err)
+			s.options.onIndex(s.indexer.seq, trouble)
 		}
+		err := trouble
 		if err == nil {
 			err = s.trim()
 		}
@@ -210,7 +211,7 @@ func (s *Store) explainIndex() error {
 // step takes notes into the index, in one transaction, and says how many.
 func (x *indexer) step() (took int, err error) {
 	defer func() { err = errors.Join(err, x.past.undo(), x.main.undo()) }()
-	if err := errors.Join(x.main.run(beginRead, nil), x.past.run(begin, nil)); err != nil {
+	if err := x.main.run(beginRead, nil); err != nil {
 		return 0, err
 	}
 	r := &reader{c: x.main}
@@ -221,6 +222,9 @@ func (x *indexer) step() (took int, err error) {
 		changed[row.ColumnInt64(1)] = true
 		return nil
 	}, x.seq, indexAtOnce); err != nil || took == 0 {
+		return 0, err
+	}
+	if err := x.past.run(begin, nil); err != nil {
 		return 0, err
 	}
 	l := r.loader()
@@ -256,22 +260,22 @@ func (x *indexer) index(l *loader, n int64) error {
 }
 
 // marks are the marks of a moment.
-func (l *loader) marks(p past) (all []string, err error) {
-	key := marked{id: p.item.ID, team: p.team, place: p.place}
+func (l *loader) marks(m memory) (all []string, err error) {
+	key := marked{id: m.item.ID, team: m.team, place: m.place}
 	all, known := l.shared[key]
 	if !known {
-		if p.place == (model.Place{}) {
-			all = itemMarks(&p.item)
-		} else if all, err = l.r.placeMarks(p.team, p.place); err != nil {
+		if m.place == (model.Place{}) {
+			all = itemMarks(&m.item)
+		} else if all, err = l.r.placeMarks(m.team, m.place); err != nil {
 			return nil, err
 		}
 		l.shared[key] = slices.Clip(all)
 	}
-	if p.Who != "" {
-		if l.names[p.Who] == "" {
-			l.names[p.Who] = nameMark(p.Who)
+	if m.Who != "" {
+		if l.names[m.Who] == "" {
+			l.names[m.Who] = nameMark(m.Who)
 		}
-		all = append(all, l.names[p.Who])
+		all = append(all, l.names[m.Who])
 	}
 	return all, nil
 }
@@ -298,8 +302,8 @@ func (r *reader) placeMarks(team model.TeamKey, p model.Place) ([]string, error)
 	return all, err
 }
 
-// past is a moment with all that it is found by.
-type past struct {
+// memory is a moment with all that it is found by.
+type memory struct {
 	model.Moment
 	text string
 	// item is whose it is; where that is none, place is where it was said.
@@ -338,48 +342,48 @@ func (l *loader) item(id string) (i model.Item, err error) {
 }
 
 // load reads a moment. Where and Excerpt are left empty.
-func (l *loader) load(n int64) (p past, err error) {
+func (l *loader) load(n int64) (m memory, err error) {
 	var source, id string
-	var row64 int64
+	var of int64
 	if _, err = one(l.r, readMoment, func(row *sqlite3.Stmt) (bool, error) {
-		source, id, row64 = row.ColumnText(0), row.ColumnText(1), row.ColumnInt64(2)
+		source, id, of = row.ColumnText(0), row.ColumnText(1), row.ColumnInt64(2)
 		return true, nil
 	}, n); err != nil {
-		return past{}, err
+		return memory{}, err
 	}
 	switch source {
 	case fromItem:
-		p.item, err = l.item(id)
-		p.Moment = model.Moment{At: p.item.CreatedAt, Kind: fromItem, Who: p.item.Spec.Requester}
-		p.text = p.item.Spec.Title + "\n" + p.item.Spec.Body
+		m.item, err = l.item(id)
+		m.Moment = model.Moment{At: m.item.CreatedAt, Kind: fromItem, Who: m.item.Spec.Requester}
+		m.text = m.item.Spec.Title + "\n" + m.item.Spec.Body
 	case fromJournal:
 		var e model.JournalEntry
-		if e, err = one(l.r, readJournal, journalEntry, row64); err == nil {
-			p.item, err = l.item(e.ItemID)
+		if e, err = one(l.r, readJournal, journalEntry, of); err == nil {
+			m.item, err = l.item(e.ItemID)
 		}
-		p.Moment, p.text = model.Moment{At: e.At, Kind: fromJournal, Who: e.Author}, e.Text
+		m.Moment, m.text = model.Moment{At: e.At, Kind: fromJournal, Who: e.Author}, e.Text
 	case fromRound:
 		var r model.Round
-		if r, err = one(l.r, readRound, document[model.Round], id, row64); err == nil {
-			p.item, err = l.item(id)
+		if r, err = one(l.r, readRound, document[model.Round], id, of); err == nil {
+			m.item, err = l.item(id)
 		}
-		p.Moment, p.text = model.Moment{At: r.EndedAt, Kind: fromRound, Who: r.Person}, r.Summary
+		m.Moment, m.text = model.Moment{At: r.EndedAt, Kind: fromRound, Who: r.Person}, r.Summary
 	case fromRemark:
-		var m model.Remark
-		m, err = one(l.r, readRemarkN, document[model.Remark], row64)
-		p.team, p.place = m.Team, m.Place
-		p.Moment, p.text = model.Moment{At: m.At, Kind: m.Kind, Who: m.Author, URL: m.URL}, m.Body
+		var r model.Remark
+		r, err = one(l.r, readRemarkN, document[model.Remark], of)
+		m.team, m.place = r.Team, r.Place
+		m.Moment, m.text = model.Moment{At: r.At, Kind: r.Kind, Who: r.Author, URL: r.URL}, r.Body
 	case fromFeedback:
 		var f model.Feedback
-		if f, err = one(l.r, readFeedbackN, document[model.Feedback], row64); err == nil {
-			p.item, err = l.item(f.ItemID)
+		if f, err = one(l.r, readFeedbackN, document[model.Feedback], of); err == nil {
+			m.item, err = l.item(f.ItemID)
 		}
-		p.Moment = model.Moment{At: f.At, Kind: fromFeedback, Who: f.Feedback.Actor, URL: f.Feedback.URL}
-		p.text = feedbackText(f.Feedback)
+		m.Moment = model.Moment{At: f.At, Kind: fromFeedback, Who: f.Feedback.Actor, URL: f.Feedback.URL}
+		m.text = feedbackText(f.Feedback)
 	default:
 		err = fmt.Errorf("the store has a moment of an unknown source %q", source)
 	}
-	return p, err
+	return m, err
 }
 
 // feedbackText is all that feedback says.

@@ -148,7 +148,7 @@ func TestTheIndexIsKeptOrMadeAnew(t *testing.T) {
 
 // alter runs SQL in the index of a store that is closed, if that is a database.
 func alter(path, sql string) error {
-	c, err := connect(pathOfPast(path))
+	c, err := connectIndex(pathOfPast(path))
 	if err == nil {
 		err = errors.Join(c.db.Exec(sql), c.close())
 	}

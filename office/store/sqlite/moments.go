@@ -134,8 +134,9 @@ type known struct {
 	subject        model.Place
 }
 
-// indexItem notes what an item's next version changes of the past, and gives its moment. then is to run once that version is stored.
-func (t *tx) indexItem(i *model.Item) (moment int64, then func() error, err error) {
+// noteItem notes what an item's next version, whose digest is given, changes of the past, and gives its moment. then is to run once that
+// version is stored.
+func (t *tx) noteItem(i *model.Item, digest int64) (moment int64, then func() error, err error) {
 	before, err := one(&t.reader, readKnown, func(row *sqlite3.Stmt) (known, error) {
 		return known{
 			moment: row.ColumnInt64(0), digest: row.ColumnInt64(1), createdAt: fromNanos(row.ColumnInt64(2)),
@@ -158,11 +159,11 @@ func (t *tx) indexItem(i *model.Item) (moment int64, then func() error, err erro
 			}
 		}
 	}
-	if !fresh && before.digest == digest(i) {
+	if !fresh && before.digest == digest {
 		return moment, func() error { return nil }, nil
 	}
 	if !fresh {
-		if err := errors.Join(t.changed(moment), t.write(noteItem, nil, i.ID)); err != nil {
+		if err := errors.Join(t.changed(moment), t.write(noteItemsMoments, nil, i.ID)); err != nil {
 			return 0, nil, err
 		}
 	}

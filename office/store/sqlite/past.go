@@ -6,6 +6,7 @@ package sqlite
 // skipping. What is noted and not yet in the index is taken into one in memory, for the one search.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,10 +97,14 @@ func (r *reader) Recall(q model.Recall) (moments []model.Moment, more bool, err 
 	if err != nil {
 		return nil, false, err
 	}
+	past.db.SetInterrupt(r.c.db.GetInterrupt())
 	if err := past.run(beginRead, nil); err != nil {
 		return nil, false, err
 	}
-	defer func() { err = errors.Join(err, past.undo()) }()
+	defer func() {
+		past.db.SetInterrupt(context.Background())
+		err = errors.Join(err, past.undo())
+	}()
 	hits, err := s.searchFresh(past, marks)
 	if err != nil {
 		return nil, false, err
@@ -131,7 +136,7 @@ func (s *search) oldest() int64 {
 	if s.q.Since.IsZero() {
 		return -1 << 63
 	}
-	return nanos(s.q.Since) / 1000
+	return s.q.Since.UnixMicro()
 }
 
 // restrictions are lists of marks, of each of which a moment must have one.
@@ -251,16 +256,16 @@ func (s *search) take(c *conn, h hit) error {
 }
 
 // where is where a moment happened, nil where that is no place.
-func (s *search) where(p past) (*protocol.Place, error) {
-	team, place := p.team, p.place
+func (s *search) where(m memory) (*protocol.Place, error) {
+	team, place := m.team, m.place
 	w := protocol.Place{}
 	if place == (model.Place{}) {
 		var ok bool
-		if place, ok = subject(&p.item); !ok {
+		if place, ok = subject(&m.item); !ok {
 			return nil, nil
 		}
-		team = p.item.TeamKey()
-		w.Title, w.URL = p.item.Spec.Subject.Title, p.item.Spec.Subject.URL
+		team = m.item.TeamKey()
+		w.Title, w.URL = m.item.Spec.Subject.Title, m.item.Spec.Subject.URL
 	}
 	w.Type, w.Ref = string(place.Type), place.Ref
 	title, url, err := s.r.describe(team, place)
@@ -295,7 +300,7 @@ func (r *reader) describe(team model.TeamKey, p model.Place) (title, url string,
 // openPast gives the connection's connection to the index, for reading.
 func (c *conn) openPast() (_ *conn, err error) {
 	if c.past == nil {
-		c.past, err = connect(pathOfPast(c.home.path), slices.Concat(common, reading)...)
+		c.past, err = connectIndex(pathOfPast(c.home.path), slices.Concat(common, reading)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the index of the store %s: %w", c.home.path, err)
@@ -308,7 +313,7 @@ func (c *conn) openScratch() (*conn, error) {
 	if c.scratch != nil {
 		return c.scratch, c.scratch.run(clearPast, nil)
 	}
-	s, err := connect(":memory:")
+	s, err := connectIndex(":memory:")
 	if err == nil {
 		if err = s.db.Exec(indexSchema); err == nil {
 			c.scratch = s

@@ -17,8 +17,8 @@ import (
 	"github.com/bullpen-dev/bullpen/office/store"
 )
 
-// maxTerms bounds the words and phrases of a query.
-const maxTerms = 64
+// maxQuery bounds a query, in bytes: each of its words takes the index some time.
+const maxQuery = 1000
 
 // query is what a search looks for: a text that has at least one of each list in all, and nothing in none.
 type query struct {
@@ -38,10 +38,10 @@ func (t term) or() bool { return t.bare && !t.out && strings.EqualFold(t.text, "
 
 // parseQuery understands a query. Its error wraps store.ErrQuery and says what is wrong.
 func parseQuery(s string) (q query, err error) {
-	terms := terms(s)
-	if len(terms) > maxTerms {
-		return query{}, fmt.Errorf("%w: it has more than %d words and phrases", store.ErrQuery, maxTerms)
+	if len(s) > maxQuery {
+		return query{}, fmt.Errorf("%w: it has more than %d bytes; a few words are enough", store.ErrQuery, maxQuery)
 	}
+	terms := terms(s)
 	for i := 0; i < len(terms); i++ {
 		t, between := terms[i], i > 0 && i+1 < len(terms)
 		switch {

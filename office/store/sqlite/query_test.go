@@ -85,7 +85,7 @@ func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{`a "b c" or d -e`, `"" "`, "-", "a or", "NEAR(a, 2) {b}: c*", "\x00\xff\ue000", "日本 🙂 -É", `a"b`, "or or or"} {
 		f.Add(seed, len(seed)/2)
 	}
-	c, err := connect(":memory:")
+	c, err := connectIndex(":memory:")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func FuzzQuery(f *testing.F) {
 
 // TestMarksAreWords holds marks to what the index takes for one word, as it is.
 func TestMarksAreWords(t *testing.T) {
-	c, err := connect(":memory:")
+	c, err := connectIndex(":memory:")
 	if err != nil {
 		t.Fatal(err)
 	}

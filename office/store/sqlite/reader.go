@@ -281,3 +281,12 @@ func (r *reader) Windows(team model.TeamKey, subscription string) (model.Windows
 func (r *reader) Doctor(personUID string) (model.Doctor, error) {
 	return one(r, readDoctor, document[model.Doctor], personUID)
 }
+
+func (r *reader) Seen(itemID string, key [32]byte) (bool, error) {
+	found := false
+	err := r.run(readSeen, func(*sqlite3.Stmt) error {
+		found = true
+		return nil
+	}, itemID, key[:])
+	return found, err
+}

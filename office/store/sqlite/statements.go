@@ -90,6 +90,7 @@ var (
 	clearDependencies = stmt("write dependencies", `DELETE FROM dependencies WHERE item = ?`)
 	writeDependency   = stmt("write dependencies", `INSERT INTO dependencies (namespace, name, item) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`)
 	rememberFirst     = stmt("remember a message", `INSERT INTO seen (item, key, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`)
+	readSeen          = stmt("look for a message", `SELECT 1 FROM seen WHERE item = ? AND key = ?`)
 	listRounds        = stmt("list rounds", `SELECT doc FROM rounds WHERE item = ? ORDER BY number`)
 	writeRound        = stmt("write a round", `INSERT INTO rounds (item, number, open, person, accepted, doc) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (item, number) DO UPDATE SET open = excluded.open, person = excluded.person, accepted = excluded.accepted,
@@ -169,9 +170,12 @@ var (
 
 	readReport  = stmt("read a report", `SELECT doc FROM reports WHERE id = ?`)
 	listReports = stmt("list open reports", `SELECT doc FROM reports WHERE namespace = ? AND team = ? AND person = ? AND open = 1 ORDER BY created_at, n`)
-	writeReport = stmt("write a report", `INSERT INTO reports (id, namespace, team, person, item, created_at, open, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	listDue     = stmt("list reports to send", `SELECT doc FROM reports WHERE namespace = ? AND team = ? AND person = ? AND due IS NOT NULL
+		ORDER BY due, n LIMIT ?`)
+	writeReport = stmt("write a report", `INSERT INTO reports (id, namespace, team, person, item, created_at, open, due, doc)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET namespace = excluded.namespace, team = excluded.team, person = excluded.person, item = excluded.item,
-		created_at = excluded.created_at, open = excluded.open, doc = excluded.doc`)
+		created_at = excluded.created_at, open = excluded.open, due = excluded.due, doc = excluded.doc`)
 )
 
 // The world: tickets, pull requests, documents and remarks.
@@ -227,14 +231,14 @@ var (
 	readTeamOf     = stmt("read an item's team", `SELECT namespace, team FROM items WHERE id = ?`)
 	setRoundMoment = stmt("write a round", `UPDATE rounds SET moment = ? WHERE item = ? AND number = ?`)
 
-	readJournal      = stmt("read a journal", `SELECT item, at, author, text FROM journal WHERE n = ?`)
-	readRound        = stmt("read a round", `SELECT doc FROM rounds WHERE item = ? AND number = ?`)
-	readRemarkN      = stmt("read a remark", `SELECT doc FROM remarks WHERE n = ?`)
-	readRemarkMoment = stmt("read a remark", `SELECT moment FROM remarks WHERE namespace = ? AND team = ? AND type = ? AND ref = ? AND id = ?`)
-	readFeedbackN    = stmt("read feedback", `SELECT doc FROM feedback WHERE n = ?`)
+	readJournal     = stmt("read a journal", `SELECT item, at, author, text FROM journal WHERE n = ?`)
+	readRound       = stmt("read a round", `SELECT doc FROM rounds WHERE item = ? AND number = ?`)
+	readRemarkN     = stmt("read a remark", `SELECT doc FROM remarks WHERE n = ?`)
+	readKnownRemark = stmt("read a remark", `SELECT doc, moment FROM remarks WHERE namespace = ? AND team = ? AND type = ? AND ref = ? AND id = ?`)
+	readFeedbackN   = stmt("read feedback", `SELECT doc FROM feedback WHERE n = ?`)
 
-	noteMoment = stmt("note a change", `INSERT INTO changes (n) VALUES (?)`)
-	noteItem   = stmt("note a change", `INSERT INTO changes (n)
+	noteMoment       = stmt("note a change", `INSERT INTO changes (n) VALUES (?)`)
+	noteItemsMoments = stmt("note a change", `INSERT INTO changes (n)
 		SELECT moment FROM journal WHERE item = ?1
 		UNION ALL SELECT moment FROM rounds WHERE item = ?1 AND moment IS NOT NULL
 		UNION ALL SELECT moment FROM feedback WHERE item = ?1 AND moment IS NOT NULL`)

@@ -70,18 +70,19 @@ func (t *tx) PutItem(i *model.Item) error {
 	}
 	stored := *i
 	stored.Revision = next
-	moment, then, err := t.indexItem(&stored)
+	digest := digest(&stored)
+	moment, then, err := t.noteItem(&stored, digest)
 	if err != nil {
 		return err
 	}
-	if err := t.putRow(&stored, moment); err != nil {
+	if err := t.putRow(&stored, moment, digest); err != nil {
 		return err
 	}
 	i.Revision = next
 	return errors.Join(then(), t.putDependencies(i))
 }
 
-func (t *tx) putRow(i *model.Item, moment int64) error {
+func (t *tx) putRow(i *model.Item, moment, digest int64) error {
 	who := who(i)
 	var holder, subjectType, subjectRef any
 	if i.Round != nil {
@@ -97,7 +98,7 @@ func (t *tx) putRow(i *model.Item, moment int64) error {
 	}
 	err := t.put(writeItem, i, i.ID, i.Namespace, i.Name, i.Spec.Team, who, queueOf(who, i.Spec.Role), string(i.State),
 		!i.Finished(), ready(i), holder, place, int64(rank.Priority), nanos(i.NotBefore), nanos(i.CreatedAt), i.Gone, i.Spec.Hash, i.Revision,
-		rank.Key, i.Spec.Kind, subjectType, subjectRef, object(i), moment, digest(i))
+		rank.Key, i.Spec.Kind, subjectType, subjectRef, object(i), moment, digest)
 	if errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) {
 		return fmt.Errorf("item %s/%s cannot have a round of %s, who has one of another item", i.Namespace, i.Name, i.Round.Person)
 	}

@@ -112,20 +112,22 @@ func (r *reader) Remark(team model.TeamKey, place model.Place, id string) (model
 	return one(r, readRemark, document[model.Remark], append(at(team, place), id)...)
 }
 
+// knownRemark is a remark as the store has it, and its moment.
+type knownRemark struct {
+	model.Remark
+	moment int64
+}
+
 func (t *tx) PutRemark(m model.Remark) error {
-	before, err := t.Remark(m.Team, m.Place, m.ID)
+	before, err := one(&t.reader, readKnownRemark, func(row *sqlite3.Stmt) (knownRemark, error) {
+		m, err := document[model.Remark](row)
+		return knownRemark{m, row.ColumnInt64(1)}, err
+	}, append(at(m.Team, m.Place), m.ID)...)
 	fresh := errors.Is(err, store.ErrNotFound)
 	if err != nil && !fresh {
 		return err
 	}
-	var old, moment int64
-	if !fresh {
-		if old, err = one(&t.reader, readRemarkMoment, number, append(at(m.Team, m.Place), m.ID)...); err != nil {
-			return err
-		}
-		moment = old
-	}
-	moved := fresh || !before.At.Equal(m.At)
+	moment, moved := before.moment, fresh || !before.At.Equal(m.At)
 	if moved {
 		if moment, err = t.freeMoment(m.At); err != nil {
 			return err
@@ -142,7 +144,7 @@ func (t *tx) PutRemark(m model.Remark) error {
 	case err != nil:
 		return err
 	case moved && !fresh:
-		return errors.Join(t.vanished(old), t.addMoment(moment, fromRemark, nil, n))
+		return errors.Join(t.vanished(before.moment), t.addMoment(moment, fromRemark, nil, n))
 	case moved:
 		return t.addMoment(moment, fromRemark, nil, n)
 	case before.Body != m.Body || before.Author != m.Author:

@@ -258,6 +258,16 @@ func testReports(t *testing.T, s *suite) {
 		model.Report{ID: "of-bob", Person: bob, ItemID: "fix"})
 	same(t, "the report", read(t, s, get), whole)
 	same(t, "what ada has not confirmed, oldest first", open(ada), []string{"early", "late"})
+	due := func(limit int) (ids []string) {
+		for _, p := range read(t, s, func(r store.Reader) ([]model.Report, error) { return r.DueReports(ada, limit) }) {
+			ids = append(ids, p.ID)
+		}
+		return ids
+	}
+	same(t, "what ada is to be sent, by when", [][]string{due(0), due(1)}, [][]string{{"late", "early"}, {"late"}})
+	early := model.Report{ID: "early", Person: ada, ItemID: "fix", CreatedAt: after(1), NotBefore: after(99), SentAt: after(99)}
+	put(early)
+	same(t, "after one was sent", due(0), []string{"late"})
 	late.PostedAt = after(9)
 	put(late)
 	same(t, "after a confirmation", open(ada), []string{"early"})

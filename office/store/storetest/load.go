@@ -29,17 +29,22 @@ func Commits(ctx context.Context, s store.Store, writers, updates int) (took []t
 	}
 	var left atomic.Int64
 	left.Store(int64(updates))
-	each, failures, texts := make([][]time.Duration, writers), make([]error, writers), make([]*prose, writers)
-	for w := range writers {
-		texts[w] = newProse(uint64(w))
+	each, failures, texts := make([][]time.Duration, writers), make([]error, writers), make([]string, 1000)
+	text := newProse(1)
+	for n := range texts {
+		texts[n] = text.sentence(300)
 	}
 	begin := time.Now()
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
-			for left.Add(-1) >= 0 && failures[w] == nil {
+			for failures[w] == nil {
+				n := left.Add(-1)
+				if n < 0 {
+					return
+				}
 				start := time.Now()
-				entry := model.JournalEntry{ItemID: item.ID, At: start, Author: "ada", Text: texts[w].sentence(300)}
+				entry := model.JournalEntry{ItemID: item.ID, At: start, Author: "ada", Text: texts[n%1000]}
 				failures[w] = s.Update(ctx, func(tx store.Tx) error { return tx.AppendJournal(entry) })
 				each[w] = append(each[w], time.Since(start))
 			}

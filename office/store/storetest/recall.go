@@ -209,15 +209,14 @@ func testRecallWords(t *testing.T, s *suite) {
 
 func testRecallRefused(t *testing.T, s *suite) {
 	for query, advice := range map[string]string{
-		"":                              "it has no word",
-		"  \t\n":                        "it has no word",
-		"🙂 -- ! \"\" “”":                "it has no word",
-		"-draft":                        "add a word to look for",
-		`-"a draft" -b`:                 "add a word to look for",
-		"one or -two":                   "or stands between two things to look for",
-		"-one or two":                   "or stands between two things to look for",
-		strings.Repeat("a ", 65):        "more than 64",
-		strings.Repeat(`-"a b" `, 1000): "more than 64",
+		"":                           "it has no word",
+		"  \t\n":                     "it has no word",
+		"🙂 -- ! \"\" “”":             "it has no word",
+		"-draft":                     "add a word to look for",
+		`-"a draft" -b`:              "add a word to look for",
+		"one or -two":                "or stands between two things to look for",
+		"-one or two":                "or stands between two things to look for",
+		strings.Repeat("long ", 201): "a few words are enough",
 	} {
 		err := s.View(context.Background(), func(r store.Reader) error {
 			_, _, err := r.Recall(model.Recall{Person: ada, Query: query})
@@ -492,7 +491,7 @@ func testRecallAnyText(t *testing.T, s *suite) {
 	long := strings.Repeat("lorem ipsum ", 40)
 	for n, text := range []string{
 		"", " \n\t ", "word \x00 with a zero", "half a rune \xe2\x82 word", "private \ue000\ue0011\ue002 word", strings.Repeat("word", 100_000),
-		strings.Repeat("字", 10_000) + " word", "🙂🙂 word 👩‍💻", "e\u0301 combined word", long + "word here " + long, "\u202eword in the other direction",
+		strings.Repeat("字", 300) + " word", "🙂🙂 word 👩‍💻", "e\u0301 combined word", long + "word here " + long, "\u202eword in the other direction",
 	} {
 		journal(t, s, "fix", n, text)
 	}
@@ -504,8 +503,8 @@ func testRecallAnyText(t *testing.T, s *suite) {
 		}
 	}
 	for query, want := range map[string]int{
-		"half rune": 1, "zero": 1, "private": 1, "\ue000\ue0011\ue002": 1, "é": 1, "word\x00zero": 1, strings.Repeat("word", 100_000): 1,
-		strings.Repeat("字", 10_000): 1, "字": 0, "\xe2\x82 half": 1,
+		"half rune": 1, "zero": 1, "private": 1, "\ue000\ue0011\ue002": 1, "é": 1, "word\x00zero": 1, strings.Repeat("word ", 200): 8,
+		strings.Repeat("字", 300): 1, "字": 0, "\xe2\x82 half": 1, strings.Repeat("x or ", 199) + "word": 8, "word" + strings.Repeat(" -x", 300): 8,
 	} {
 		if found := excerpts(t, s, query); len(found) != want {
 			t.Errorf("%.30q finds %d, want %d", query, len(found), want)

@@ -129,6 +129,10 @@ func testFirstTime(t *testing.T, s *suite) {
 		[]bool{first("fix", 1), first("fix", 1), first("fix", 2), first("more", 1)}, []bool{true, false, true, true})
 	s.reopen(t)
 	same(t, "after opening again", []bool{first("fix", 1), first("more", 2)}, []bool{false, true})
+	seen := func(id string, key byte) bool {
+		return read(t, s, func(r store.Reader) (bool, error) { return r.Seen(id, [32]byte{31: key}) })
+	}
+	same(t, "seen: a key, one that was never given, one of another item", []bool{seen("fix", 1), seen("fix", 3), seen("more", 3)}, []bool{true, false, false})
 }
 
 func testUnknownItem(t *testing.T, s *suite) {

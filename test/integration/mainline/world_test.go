@@ -82,7 +82,7 @@ func (w *world) must(err error) {
 func (w *world) team(heartbeat time.Duration, edits ...func(*api.TeamSpec)) *api.Team {
 	w.Helper()
 	role := api.Role{Name: roleName, Title: "Maker"}
-	for _, kind := range []string{"commit", "quick", "hold", "quiet", "flaky", "broken", "asking"} {
+	for _, kind := range []string{"commit", "quick", "hold", "quiet", "flaky", "broken", "asking", "assigned"} {
 		role.Work = append(role.Work, api.WorkKind{Kind: kind, Review: api.ReviewNone})
 	}
 	team := &api.Team{

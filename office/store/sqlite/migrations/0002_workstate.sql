@@ -103,8 +103,10 @@ CREATE TABLE reports (
     item       TEXT    REFERENCES items (id),
     created_at INTEGER NOT NULL,
     open       INTEGER NOT NULL, -- 1: not posted
+    due        INTEGER,          -- when it is to be sent; NULL once it was, or was posted
     doc        TEXT    NOT NULL
 ) STRICT;
+CREATE INDEX reports_due ON reports (namespace, team, person, due, n) WHERE due IS NOT NULL;
 CREATE INDEX reports_open ON reports (namespace, team, person, created_at, n) WHERE open = 1;
 
 CREATE TABLE tickets (
