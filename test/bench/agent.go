@@ -22,7 +22,7 @@ type agent struct {
 
 // connect dials, says hello and waits for the welcome.
 func connect(ctx context.Context, url string, config *tls.Config, handle, token string) (*agent, error) {
-	dialer := websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: time.Minute, ReadBufferSize: 1024, WriteBufferSize: 1024}
+	dialer := websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: 10 * time.Second, ReadBufferSize: 1024, WriteBufferSize: 1024}
 	ws, response, err := dialer.DialContext(ctx, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", url, err)

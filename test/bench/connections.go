@@ -1,6 +1,6 @@
 package main
 
-// This file measures what connections cost: memory at rest, processor time of heartbeats, and a storm of agents that all connect at once.
+// This file measures what connections cost: memory at rest, and processor time of heartbeats.
 
 import (
 	"context"
@@ -17,11 +17,14 @@ import (
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
-// people is how many connections there are.
-const people = 2_000
+// people is how many connections there are at rest, stormers how many come in a storm.
+const (
+	people   = 2_000
+	stormers = 10_000
+)
 
-// withOffice runs against an office in a process of its own.
-func withOffice(ctx context.Context, s *session, tls bool, use func(p *officeProcess, n int) error) error {
+// withOffice runs against an office of that many people in a process of its own.
+func withOffice(ctx context.Context, s *session, tls bool, people int, use func(p *officeProcess, n int) error) error {
 	n := s.scale(people, teamSize)
 	dir := filepath.Join(s.dir, fmt.Sprintf("office-%d", s.unique()))
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -74,7 +77,7 @@ func measureMemory(ctx context.Context, s *session) (result, error) {
 		tls  bool
 		aim  float64
 	}{{"plain", false, 16}, {"TLS", true, 32}} {
-		err := withOffice(ctx, s, kind.tls, func(p *officeProcess, n int) error {
+		err := withOffice(ctx, s, kind.tls, people, func(p *officeProcess, n int) error {
 			s.progress("%d idle connections, %s", n, kind.name)
 			before, after, err := atRest(ctx, s, p, n, kind.name)
 			if err != nil {
@@ -161,10 +164,11 @@ func beat(ctx context.Context, agents []*agent, period time.Duration) error {
 	}
 }
 
-// measureHeartbeats has agents beat as fast as they are answered, and counts what one second of processor time is good for.
+// measureHeartbeats has agents beat as fast as they are answered, and counts what one second of processor time is good for. There are so
+// many of them that the office slows none down.
 func measureHeartbeats(ctx context.Context, s *session) (all result, err error) {
-	err = withOffice(ctx, s, true, func(p *officeProcess, n int) error {
-		const speakers = 64
+	err = withOffice(ctx, s, true, people, func(p *officeProcess, n int) error {
+		const speakers = 256
 		s.progress("heartbeats of %d agents", min(n, speakers))
 		agents, _, err := connectAll(ctx, p, min(n, speakers), 16, nil)
 		if err != nil {
@@ -223,22 +227,4 @@ func beatHard(agents []*agent, period time.Duration) (answered int64, took []tim
 	}
 	err = group.Wait()
 	return count.Load(), took, err
-}
-
-// measureStorm has everybody connect at the same moment, as after a restart of the office but without an agent's backoff.
-func measureStorm(ctx context.Context, s *session) (all result, err error) {
-	err = withOffice(ctx, s, true, func(p *officeProcess, n int) error {
-		s.progress("%d agents connect at once", n)
-		start := time.Now()
-		agents, took, err := connectAll(ctx, p, n, n, nil)
-		if err != nil {
-			return err
-		}
-		elapsed := time.Since(start)
-		hangUp(agents)
-		all.spreads = []spread{spreadOf(fmt.Sprintf("dial to welcome, TLS, %d agents at once", n), took)}
-		all.figures = []figure{{name: fmt.Sprintf("%s agents connect at once, TLS, until the last welcome", number(float64(n))), unit: "s", value: elapsed.Seconds()}}
-		return nil
-	})
-	return all, err
 }

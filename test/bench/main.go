@@ -41,6 +41,7 @@ var benchmarks = []benchmark{
 	{"memory", "Memory of an idle connection", measureMemory},
 	{"heartbeats", "Heartbeats", measureHeartbeats},
 	{"storm", "A storm of connections", measureStorm},
+	{"recall", "Recall", measureRecall},
 }
 
 // session is what the benchmarks of one call share.
@@ -54,6 +55,8 @@ type session struct {
 	profiles string
 	quick    bool
 	names    int
+	// past is the path of a store that measureRecall has filled, for its later runs; empty until then.
+	past string
 }
 
 // scale gives full, or in a quick session small.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -40,11 +41,12 @@ const (
 	beatEvery = 5 * time.Second
 )
 
-// officeSettings say what kind of an office a process is.
+// officeSettings say what kind of an office a process is. One on the folder and the address of an earlier one goes on from there.
 type officeSettings struct {
-	Dir    string
-	TLS    bool
-	People int
+	Dir     string
+	TLS     bool
+	People  int
+	Address string
 }
 
 // opened is the first line of an office.
@@ -52,7 +54,9 @@ type opened struct{ Address, CA string }
 
 // reading is what an office knows of itself.
 type reading struct {
-	Resident   int64
+	Resident int64
+	// Peak is the most that was resident since forget.
+	Peak       int64
 	Goroutines int
 	Processor  time.Duration
 }
@@ -123,6 +127,25 @@ func (p *officeProcess) read(collect bool) (reading, error) {
 	return r, errors.Join(err, p.hear(&r))
 }
 
+// forget begins a new peak.
+func (p *officeProcess) forget() error {
+	var done bool
+	_, err := fmt.Fprintln(p.orders, "forget")
+	return errors.Join(err, p.hear(&done))
+}
+
+// crash ends the office without a chance to say goodbye, and gives one that takes its place.
+func (p *officeProcess) crash(ctx context.Context) (*officeProcess, error) {
+	if err := p.cmd.Process.Kill(); err != nil {
+		return nil, err
+	}
+	_ = p.cmd.Wait() // how it ended is known
+	_ = p.orders.Close()
+	settings := p.settings
+	settings.Address = strings.TrimPrefix(strings.TrimPrefix(p.url, "https://"), "http://")
+	return startOffice(ctx, settings)
+}
+
 // profile has the office write its heap to a file.
 func (p *officeProcess) profile(path string) error {
 	var done bool
@@ -156,11 +179,11 @@ func beOffice(text string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", cmp.Or(settings.Address, "127.0.0.1:0"))
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	config, ca, err := serverTLS(settings.TLS)
+	config, ca, err := serverTLS(settings.TLS, settings.Dir)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -180,7 +203,9 @@ func beOffice(text string) error {
 			}
 		}
 	}()
-	err = populate(ctx, o, settings.People)
+	if settings.Address == "" {
+		err = populate(ctx, o, settings.People)
+	}
 	if err == nil {
 		<-o.Listening()
 		err = obey(opened{Address: listener.Addr().String(), CA: ca})
@@ -189,14 +214,26 @@ func beOffice(text string) error {
 	return errors.Join(err, <-ended, store.Close())
 }
 
-// serverTLS makes a certificate as the operator makes its own.
-func serverTLS(wanted bool) (config *tls.Config, ca string, err error) {
+// serverTLS makes a certificate as the operator makes its own, or takes the one that an earlier office made in the folder.
+func serverTLS(wanted bool, dir string) (config *tls.Config, ca string, err error) {
 	if !wanted {
 		return nil, "", nil
 	}
-	files, _, _, err := pki.Plan(nil, []string{"127.0.0.1"}, time.Now())
-	if err != nil {
-		return nil, "", err
+	files := map[string][]byte{}
+	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+			files[name] = data
+		}
+	}
+	if len(files) == 0 {
+		if files, _, _, err = pki.Plan(nil, []string{"127.0.0.1"}, time.Now()); err != nil {
+			return nil, "", err
+		}
+		for name, data := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+				return nil, "", err
+			}
+		}
 	}
 	pair, err := tls.X509KeyPair(files["tls.crt"], files["tls.key"])
 	if err != nil {
@@ -246,6 +283,8 @@ func obey(first opened) error {
 			answer, err = readSelf()
 		case "read":
 			answer, err = readSelf()
+		case "forget":
+			err = forgetPeak()
 		case "profile":
 			err = writeHeap(path)
 		}
@@ -257,11 +296,12 @@ func obey(first opened) error {
 }
 
 func readSelf() (r reading, err error) {
-	var noRoom, noTime error
+	var noRoom, noPeak, noTime error
 	r.Resident, noRoom = resident()
+	r.Peak, noPeak = peak()
 	r.Processor, noTime = processorTime(os.Getpid())
 	r.Goroutines = runtime.NumGoroutine()
-	return r, errors.Join(noRoom, noTime)
+	return r, errors.Join(noRoom, noPeak, noTime)
 }
 
 func writeHeap(path string) (err error) {

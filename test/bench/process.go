@@ -91,6 +91,18 @@ func resident() (int64, error) {
 	return pages * int64(os.Getpagesize()), err
 }
 
+// peak is the most memory of this process that was in RAM since forgetPeak, in bytes.
+func peak() (int64, error) {
+	var kib int64
+	if _, err := fmt.Sscanf(field("/proc/self/status", "VmHWM"), "%d kB", &kib); err != nil {
+		return 0, fmt.Errorf("VmHWM of /proc/self/status: %w", err)
+	}
+	return kib << 10, nil
+}
+
+// forgetPeak has the kernel begin a new peak at what is in RAM now.
+func forgetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+
 // processorTime is how long a process has used processors, of all cores together.
 func processorTime(pid int) (time.Duration, error) {
 	path := fmt.Sprintf("/proc/%d/stat", pid)
