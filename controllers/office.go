@@ -31,7 +31,8 @@ type Office interface {
 	// SyncItem tells the item as declared and as its status last recorded it, and gives what there is to show. It is idempotent.
 	SyncItem(ctx context.Context, facts model.ItemFacts) (model.ItemView, error)
 	// ForgetItem tells that the object is gone: an unfinished item is canceled, a running round ended. expired says that
-	// its TTL removed it: then it leaves a tombstone. Told again, it changes nothing, whatever expired says then.
+	// its TTL removes it: then it leaves a tombstone, or where it is not finished (any more), nothing changes and model.ErrUnfinished
+	// says so. Told again, it changes nothing, whatever expired says then.
 	ForgetItem(ctx context.Context, uid string, expired bool) error
 
 	// Unborn gives the item of that name that began in the office and has no object yet; nil where there is none. SyncItem with its

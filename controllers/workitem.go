@@ -81,11 +81,6 @@ func (r *itemReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	// 3. Gather; an item that began in the office gets its object here.
 	item, parent, err := r.gather(ctx, req)
-	if apierrors.IsNotFound(err) {
-		if item, err = r.bear(ctx, req); err == nil && item == nil {
-			err = errGone
-		}
-	}
 	if err != nil {
 		r.writes.forget(objectKey{kind: "WorkItem", NamespacedName: req.NamespacedName})
 		if errors.Is(err, errGone) {
@@ -99,7 +94,10 @@ func (r *itemReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	left, expires := timeLeft(item, r.now())
 	if expires && left <= 0 {
-		return outcome(r.expire(ctx, item), 0)
+		if err := r.expire(ctx, item); !errors.Is(err, model.ErrUnfinished) {
+			return outcome(err, 0)
+		}
+		left = 0 // it runs again, which its status is about to show
 	}
 	// 5. Tell the office the facts, and hear what there is to show.
 	view, err := r.office.SyncItem(ctx, itemFacts(item, parent))
@@ -115,24 +113,24 @@ func (r *itemReconciler) cancel(ctx context.Context, uid string) error {
 	return r.office.ForgetItem(ctx, uid, false)
 }
 
-// gather reads the item and, where it names one that exists, its parent's id.
-func (r *itemReconciler) gather(ctx context.Context, req ctrl.Request) (item *api.WorkItem, parentID string, err error) {
-	item = &api.WorkItem{}
-	if err := r.client.Get(ctx, req.NamespacedName, item); err != nil {
-		return nil, "", err
+// gather reads or makes the item, and reads its parent, which is empty where the item names none that exists.
+func (r *itemReconciler) gather(ctx context.Context, req ctrl.Request) (item, parent *api.WorkItem, err error) {
+	item, parent = &api.WorkItem{}, &api.WorkItem{}
+	err = r.client.Get(ctx, req.NamespacedName, item)
+	if apierrors.IsNotFound(err) {
+		if item, err = r.bear(ctx, req); err == nil && item == nil {
+			err = errGone
+		}
 	}
-	if item.Spec.Parent == "" {
-		return item, "", nil
+	if err != nil || item.Spec.Parent == "" {
+		return item, parent, err
 	}
-	parent := &api.WorkItem{}
 	err = r.client.Get(ctx, client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Parent}, parent)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, "", err
-	}
-	return item, string(parent.UID), nil
+	return item, parent, client.IgnoreNotFound(err)
 }
 
-// expire lets the office keep a tombstone and deletes the object, if it is still the same one.
+// expire lets the office keep a tombstone and deletes the object, if it is still the same one. It does not where the office knows that the
+// item runs again, and gives model.ErrUnfinished: the cache is behind.
 func (r *itemReconciler) expire(ctx context.Context, item *api.WorkItem) error {
 	if err := r.office.ForgetItem(ctx, string(item.UID), true); err != nil {
 		return err
@@ -253,20 +251,21 @@ func weigh(old, changed api.WorkItemStatus) weight {
 	return urgentStatus
 }
 
-// itemFacts is what the office hears of an item.
-func itemFacts(item *api.WorkItem, parentID string) model.ItemFacts {
+// itemFacts is what the office hears of an item. parent is empty where there is none.
+func itemFacts(item, parent *api.WorkItem) model.ItemFacts {
 	spec := item.Spec.DeepCopy()
 	spec.Kind = cmp.Or(spec.Kind, defaultKind)
 	spec.Requester = cmp.Or(spec.Requester, defaultRequester)
 	spec.Trigger = cmp.Or(spec.Trigger, string(protocol.TriggerHuman))
 	spec.Priority = cmp.Or(spec.Priority, ptr.To(defaultPriority))
 	facts := model.ItemFacts{
-		ID:        string(item.UID),
-		BornID:    bornID(item),
-		Origin:    bornOrigin(item),
-		Namespace: item.Namespace,
-		Name:      item.Name,
-		CreatedAt: item.CreationTimestamp.UTC(),
+		ID:           string(item.UID),
+		BornID:       bornID(item),
+		ParentBornID: bornID(parent),
+		Origin:       bornOrigin(item),
+		Namespace:    item.Namespace,
+		Name:         item.Name,
+		CreatedAt:    item.CreationTimestamp.UTC(),
 		Spec: model.ItemSpec{
 			Generation: item.Generation,
 			Hash:       specHash(spec),
@@ -280,7 +279,7 @@ func itemFacts(item *api.WorkItem, parentID string) model.ItemFacts {
 			Priority:   *spec.Priority,
 			Trigger:    protocol.Trigger(spec.Trigger),
 			Parent:     spec.Parent,
-			ParentID:   parentID,
+			ParentID:   string(parent.UID),
 			DependsOn:  spec.DependsOn,
 			Attempts:   int(ptr.Deref(spec.Attempts, 0)),
 			Timeout:    duration(spec.Timeout, 0),

@@ -82,7 +82,7 @@ func TestSpecHash(t *testing.T) {
 	hash := func(edit func(*api.WorkItemSpec)) string {
 		item := &api.WorkItem{Spec: api.WorkItemSpec{Team: "core", Person: "ada", Title: "T"}}
 		edit(&item.Spec)
-		return itemFacts(item, "").Spec.Hash
+		return itemFacts(item, &api.WorkItem{}).Spec.Hash
 	}
 	base := hash(func(*api.WorkItemSpec) {})
 	priority := int32(100)

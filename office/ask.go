@@ -50,7 +50,7 @@ func (r request) ask(m protocol.Ask) (protocol.Message, error) {
 			}
 			it.Spec.Parent, it.Spec.ParentID = at.Name, at.ID
 		}
-		if it, _, err = w.bear(it); err != nil {
+		if it, err = w.bear(it); err != nil {
 			return nil, err
 		}
 		return asked(it)

@@ -240,7 +240,7 @@ func (w *work) bearAbout(key model.PersonKey, e existing, at model.Item) (*model
 	}
 	origin := *at.Origin
 	origin.Files, origin.About = nil, nil
-	it, _, err := w.bear(model.Item{
+	it, err := w.bear(model.Item{
 		ID: bornID(key.Team, "attached", at.ID, string(e.place.Type), e.place.Ref), Namespace: at.Namespace, Origin: &origin,
 		Spec: model.ItemSpec{
 			Team: key.Team.Name, Person: key.Handle, Kind: kind, Title: titleOf(subject), Requester: at.Spec.Requester, Trigger: protocol.TriggerHuman,

@@ -42,13 +42,13 @@ func bornID(team model.TeamKey, parts ...string) string {
 }
 
 // bear stores an item that begins here, unless there is one of this id, and gives what is stored. What is not set gets the default.
-func (w *work) bear(it model.Item) (stored model.Item, fresh bool, err error) {
+func (w *work) bear(it model.Item) (model.Item, error) {
 	existing, err := found(w.tx.Item(it.ID))
 	if err != nil {
-		return it, false, err
+		return it, err
 	}
 	if existing != nil {
-		return *existing, false, nil
+		return *existing, nil
 	}
 	it.Name = it.Spec.Kind + "-" + strings.ReplaceAll(it.ID, "-", "")[:12]
 	it.Name = strings.ReplaceAll(it.Name, "_", "-")
@@ -61,13 +61,12 @@ func (w *work) bear(it model.Item) (stored model.Item, fresh bool, err error) {
 		it.Spec.Priority = priorityDefault
 	}
 	if err := w.put(&it); err != nil {
-		return it, false, err
+		return it, err
 	}
 	if err := w.rehold([]string{it.ID}); err != nil {
-		return it, false, err
+		return it, err
 	}
-	it, err = w.tx.Item(it.ID)
-	return it, true, err
+	return w.tx.Item(it.ID)
 }
 
 // oneLine makes a text fit for a title: one line of printable characters, cut.

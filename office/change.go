@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/office/dispatch"
@@ -18,18 +17,25 @@ import (
 	"github.com/bullpen-dev/bullpen/office/store"
 )
 
-// candidates is how many items of a queue one decision looks at: more than one only where budgets hold the first ones back.
-const candidates = 16
+// candidates is how many items of a queue a decision looks at first: more than one only where it cannot offer the first ones. Where it can
+// offer none of them, it looks at so many times as many.
+const (
+	candidates     = 16
+	moreCandidates = 4
+)
 
 // work is one transaction, with what follows from it.
 type work struct {
 	o   *Office
-	tx  store.Tx
+	tx  *cache
 	now time.Time
-	// people are yet to be advanced, and waiting has the same as a set; changed are the views to tell of, after runs once the
-	// transaction is durable.
-	people  []model.PersonKey
-	waiting map[model.PersonKey]bool
+	// people are yet to be advanced, and waiting has the same as a set. openings are the ids of items that anybody of their role may take;
+	// freed are the teams in which a round has ended, and with it what their budgets had set aside for it.
+	people   []model.PersonKey
+	waiting  map[model.PersonKey]bool
+	openings []string
+	freed    []model.TeamKey
+	// changed are the views to tell of, after runs once the transaction is durable, in its turn.
 	changed map[model.Change]struct{}
 	after   []func()
 	// redeliver sends an offer again that is outstanding: the person has just connected.
@@ -37,11 +43,19 @@ type work struct {
 }
 
 // change runs fn as one durable transaction and then lets its effects leave: first the answer to whoever asked for the change, if
-// given, then what it means for others. On an error nothing happened and nothing leaves.
+// given, then what it means for others. They leave after those of all transactions that ran before, and must not wait for anything. On an
+// error nothing happened and nothing leaves.
 func (o *Office) change(ctx context.Context, fn func(w *work) error, answer ...func()) error {
 	var w *work
+	var t *turn
+	defer func() {
+		if t != nil {
+			t.end()
+		}
+	}()
 	err := o.store.Update(ctx, func(tx store.Tx) error {
-		w = &work{o: o, tx: tx, now: o.now(), waiting: map[model.PersonKey]bool{}, changed: map[model.Change]struct{}{}}
+		t = o.turns.next()
+		w = &work{o: o, tx: newCache(tx), now: o.now(), waiting: map[model.PersonKey]bool{}, changed: map[model.Change]struct{}{}}
 		if err := fn(w); err != nil {
 			return err
 		}
@@ -50,6 +64,7 @@ func (o *Office) change(ctx context.Context, fn func(w *work) error, answer ...f
 	if err != nil {
 		return err
 	}
+	t.wait()
 	for _, f := range append(answer, w.after...) {
 		f()
 	}
@@ -59,17 +74,32 @@ func (o *Office) change(ctx context.Context, fn func(w *work) error, answer ...f
 	return nil
 }
 
-// settle advances everybody whom the transaction touched, and whom that touches.
+// settle gives the room that became free in budgets to those who wait for it, and then advances everybody whom the transaction touched, and
+// whom that touches; last it finds somebody for the items that anybody of a role may take.
 func (w *work) settle() error {
-	for len(w.people) > 0 {
-		key := w.people[0]
-		w.people = w.people[1:]
-		delete(w.waiting, key)
-		if err := w.advance(key); err != nil {
-			return fmt.Errorf("person %s: %w", key, err)
+	for {
+		var err error
+		switch {
+		case len(w.freed) > 0:
+			key := w.freed[0]
+			w.freed = w.freed[1:]
+			err = w.refill(key)
+		case len(w.people) > 0:
+			key := w.people[0]
+			w.people = w.people[1:]
+			delete(w.waiting, key)
+			_, err = w.look(key)
+		case len(w.openings) > 0:
+			id := w.openings[0]
+			w.openings = w.openings[1:]
+			err = w.fill(id)
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return nil
 }
 
 // touchPerson has the person looked at before the transaction ends, and its view shown.
@@ -101,21 +131,15 @@ func (w *work) put(it *model.Item) error {
 		w.touchPerson(model.PersonKey{Team: it.TeamKey(), Handle: it.Assignee})
 		return nil
 	}
-	if it.State == protocol.StateQueued && it.Hold.Reason == "" {
-		return w.touchRole(it.TeamKey(), it.Spec.Role)
+	if isOpening(*it) {
+		w.openings = append(w.openings, it.ID)
 	}
 	return nil
 }
 
-// touchRole has the connected people of a role looked at, for an item that any of them may take.
-func (w *work) touchRole(team model.TeamKey, role string) error {
-	people, err := w.tx.People(team)
-	for _, p := range people {
-		if _, connected := w.o.hub.Get(p.Key); connected && p.Role == role {
-			w.touchPerson(p.Key)
-		}
-	}
-	return err
+// isOpening says whether anybody of its role may take the item, at once or later.
+func isOpening(it model.Item) bool {
+	return it.Assignee == "" && it.State == protocol.StateQueued && it.Hold.Reason == "" && !it.Gone
 }
 
 // apply stores what a message or an event made of an item: the item, the round that ended, and what depends on it.
@@ -127,6 +151,9 @@ func (w *work) apply(before protocol.WorkItemState, out dispatch.Outcome) error 
 		if err := w.endRound(*out.Ended, out.Item); err != nil {
 			return err
 		}
+	}
+	if err := w.freeAgain(before, &out.Item); err != nil {
+		return err
 	}
 	if err := w.put(&out.Item); err != nil {
 		return err
@@ -149,6 +176,18 @@ func (w *work) apply(before protocol.WorkItemState, out dispatch.Outcome) error 
 		return w.reholdDependents(out.Item)
 	}
 	return nil
+}
+
+// freeAgain lets anybody of its role have an item that starts over, if the person who had it was deleted meanwhile.
+func (w *work) freeAgain(before protocol.WorkItemState, it *model.Item) error {
+	if before == "" || before == it.State || it.State != protocol.StateQueued || it.Assignee == "" || it.Spec.Person != "" {
+		return nil
+	}
+	person, err := found(w.tx.PersonByKey(model.PersonKey{Team: it.TeamKey(), Handle: it.Assignee}))
+	if person == nil && err == nil {
+		it.Assignee = ""
+	}
+	return err
 }
 
 // conclude follows up on a round that has ended: the tracker is brought in line, whoever asked is told where the item has come to an end,
@@ -179,29 +218,15 @@ func (w *work) conclude(out dispatch.Outcome) error {
 	return w.apply(it.State, again)
 }
 
-// endRound stores a round that ended, and looks at those whom its budget reserve held back.
+// endRound stores a round that ended, and looks at those whom it held back: its person, and whom the team's budgets have room for now.
 func (w *work) endRound(r model.Round, it model.Item) error {
 	if err := w.tx.PutRound(r); err != nil {
 		return err
 	}
 	w.after = append(w.after, func() { w.o.metrics.rounds.WithLabelValues(string(r.Outcome)).Inc() })
-	team, err := w.tx.Team(it.TeamKey())
-	if errors.Is(err, store.ErrNotFound) || (err == nil && len(team.Usage.Budgets) == 0) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	// In a fixed order, so that who gets the room that became free is no matter of luck.
-	var people []model.PersonKey
-	w.o.hub.Each(func(p *peer) {
-		if p.key.Team == it.TeamKey() {
-			people = append(people, p.key)
-		}
-	})
-	slices.SortFunc(people, func(a, b model.PersonKey) int { return strings.Compare(a.Handle, b.Handle) })
-	for _, key := range people {
-		w.touchPerson(key)
+	w.touchPerson(model.PersonKey{Team: it.TeamKey(), Handle: r.Person})
+	if !slices.Contains(w.freed, it.TeamKey()) {
+		w.freed = append(w.freed, it.TeamKey())
 	}
 	return nil
 }
@@ -252,12 +277,12 @@ func (w *work) world(it model.Item) (dispatch.World, error) {
 		}
 		world.PersonKnown = person != nil
 	} else {
-		people, err := w.tx.People(it.TeamKey())
+		people, err := w.tx.InRole(it.TeamKey(), it.Spec.Role)
 		if err != nil {
 			return world, err
 		}
 		for _, p := range people {
-			if p.Role == it.Spec.Role && (it.Question == nil || it.Question.Asker != p.Key.Handle) {
+			if it.Question == nil || it.Question.Asker != p.Handle {
 				world.InRole++
 			}
 		}
@@ -293,38 +318,63 @@ func (w *work) dependencies(it model.Item, world *dispatch.World) error {
 	return failure
 }
 
-// advance decides what one person does next, and does it.
-func (w *work) advance(key model.PersonKey) error {
+// look advances one person.
+func (w *work) look(key model.PersonKey) (bool, error) {
+	changed, err := w.advance(key)
+	if err != nil {
+		err = fmt.Errorf("person %s: %w", key, err)
+	}
+	return changed, err
+}
+
+// advance decides what one person does next, and does it. It says whether there was anything to do.
+func (w *work) advance(key model.PersonKey) (bool, error) {
 	person, err := found(w.tx.PersonByKey(key))
 	if err != nil || person == nil {
-		return err
+		return false, err
 	}
 	p, connected := w.o.hub.Get(key)
-	snapshot, err := w.snapshot(*person, connected)
+	snapshot, err := w.snapshot(*person, p)
 	if err != nil {
-		return err
+		return false, err
 	}
 	w.showPerson(*person)
 	if connected && snapshot.Current == nil && w.o.configs.changed(key.Team, p.config) {
 		w.drop(p, "the team config changed: reconnect")
-		return nil
+		return false, nil
 	}
-	plan := dispatch.Next(snapshot, w.now)
+	plan, err := w.next(&snapshot)
+	if err != nil {
+		return false, err
+	}
 	for i := range plan.Put {
 		if err := w.putPlanned(&plan, i); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if wait := plan.WakeAt; !wait.IsZero() {
 		w.after = append(w.after, func() { w.o.due.AddAfter(key, wait.Sub(w.now)) })
 	}
 	if !connected {
-		return nil
+		return !plan.Empty(), nil
 	}
 	if err := w.deliverReports(p); err != nil {
-		return err
+		return false, err
 	}
-	return w.follow(p, snapshot.Current, plan)
+	return !plan.Empty(), w.follow(p, snapshot.Current, plan)
+}
+
+// next decides, with as many candidates as it takes to find one that can be offered.
+func (w *work) next(s *dispatch.Snapshot) (dispatch.Plan, error) {
+	plan := dispatch.Next(*s, w.now)
+	for limit := candidates; plan.Further && len(s.Queue) == limit; {
+		limit *= moreCandidates
+		if err := w.queue(s, limit); err != nil {
+			return plan, err
+		}
+		plan = dispatch.Next(*s, w.now)
+	}
+	return plan, nil
 }
 
 // follow keeps the connection in line with the plan: what it runs, and an outstanding offer after a reconnect.
@@ -410,9 +460,12 @@ func (w *work) drop(p *peer, reason string) {
 	w.after = append(w.after, func() { p.conn.Close(hub.CodeDropped, reason) })
 }
 
-// snapshot gathers all that the decision about a person looks at.
-func (w *work) snapshot(person model.Person, connected bool) (dispatch.Snapshot, error) {
-	s := dispatch.Snapshot{Person: person, Connected: connected, AwayAt: w.o.presence.last(person.Key).awayAt}
+// snapshot gathers all that the decision about a person looks at. p is its connection, nil where there is none.
+func (w *work) snapshot(person model.Person, p *peer) (dispatch.Snapshot, error) {
+	s := dispatch.Snapshot{Person: person, Connected: p != nil, AwayAt: w.o.presence.last(person.Key).awayAt}
+	if p != nil {
+		s.ConnectedAt = p.connectedAt
+	}
 	var err error
 	if s.Team, err = found(w.tx.Team(person.Key.Team)); err != nil {
 		return s, err
@@ -422,11 +475,11 @@ func (w *work) snapshot(person model.Person, connected bool) (dispatch.Snapshot,
 	}
 	if s.Current != nil {
 		if s.Team != nil && s.Current.Round.Accepted() && dispatch.Stops(s.Team.Usage.Budgets) {
-			s.Spent, err = w.spent(person.Key)
+			err = w.used(&s.Spent, person.Key)
 		}
 		return s, err
 	}
-	if !connected || s.Team == nil {
+	if p == nil || s.Team == nil {
 		return s, nil
 	}
 	windows, err := found(w.tx.Windows(person.Key.Team, subscription(person)))
@@ -436,7 +489,7 @@ func (w *work) snapshot(person model.Person, connected bool) (dispatch.Snapshot,
 	if windows != nil {
 		s.PausedUntil, _ = dispatch.PausedUntil(*windows, s.Team.Usage.PauseAt, w.now)
 	}
-	if s.Queue, s.NextAt, err = w.tx.Candidates(person.Key, person.Role, w.now, candidates); err != nil {
+	if err = w.queue(&s, candidates); err != nil {
 		return s, err
 	}
 	if len(s.Team.Usage.Budgets) > 0 && len(s.Queue) > 0 {
@@ -445,21 +498,10 @@ func (w *work) snapshot(person model.Person, connected bool) (dispatch.Snapshot,
 	return s, err
 }
 
-// spent gathers what budgets are held against.
-func (w *work) spent(key model.PersonKey) (dispatch.Spent, error) {
-	var s dispatch.Spent
-	var err error
-	if s.Team, err = w.tx.TeamUsage(key.Team); err != nil {
-		return s, err
-	}
-	if s.Person, err = w.tx.PersonUsage(key); err != nil {
-		return s, err
-	}
-	if s.TeamRunning, s.PersonRunning, err = w.tx.RunningRounds(key); err != nil {
-		return s, err
-	}
-	s.Recent, err = w.tx.RecentRounds(key.Team)
-	return s, err
+// queue gathers the first candidates of a person.
+func (w *work) queue(s *dispatch.Snapshot, limit int) (err error) {
+	s.Queue, s.NextAt, err = w.tx.Candidates(s.Person.Key, s.Person.Role, w.now, limit)
+	return err
 }
 
 // subscription is the account that a person's usage windows belong to: a shared one, or the person's own.

@@ -138,7 +138,7 @@ func (w *work) beginSession(key model.PersonKey, m protocol.ChatMessage, thread 
 		Team: key.Team.Name, Person: key.Handle, Kind: model.KindChat, Title: cmp.Or(firstLine(m.Text), "Files from "+cmp.Or(m.Author.Name, m.Author.ID)),
 		Body: withFiles(m), Requester: cmp.Or(m.Author.Name, m.Author.ID), Priority: priorityChat, Trigger: protocol.TriggerHuman,
 	}
-	it, _, err := w.bear(it)
+	it, err := w.bear(it)
 	if err != nil {
 		return "", err
 	}
@@ -321,7 +321,7 @@ func (w *work) bearFiled(at, it model.Item) (model.Item, error) {
 			return it, err
 		}
 	}
-	it, _, err = w.bear(it)
+	it, err = w.bear(it)
 	return it, err
 }
 

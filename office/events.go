@@ -158,7 +158,7 @@ func (t *telling) begin(handle, kind string, place model.Place, requester, body 
 		title = "Feedback on " + title
 		body = "Answer the feedback on your work: " + titleOf(subject)
 	}
-	it, _, err := t.bear(model.Item{
+	it, err := t.bear(model.Item{
 		ID: bornID(t.team, kind, handle, string(place.Type), place.Ref, t.event.Source, t.event.ID), Namespace: t.team.Namespace,
 		Spec: model.ItemSpec{
 			Team: t.team.Name, Person: handle, Kind: kind, Title: title, Body: body, Requester: requester, Trigger: protocol.TriggerAutomation,

@@ -3,8 +3,10 @@ package office
 // This file takes the facts that controllers tell. Each method is idempotent and costs no write where nothing changed.
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -111,7 +113,8 @@ func sameInConfig(a, b model.Person) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// ForgetPerson takes that the person is gone: its round is interrupted, its items wait for a person of that handle.
+// ForgetPerson takes that the person is gone: its round is interrupted, its items wait for a person of that handle, or for anybody of their
+// role.
 func (o *Office) ForgetPerson(ctx context.Context, uid string) error {
 	var gone *model.Person
 	err := o.change(ctx, func(w *work) error {
@@ -131,6 +134,9 @@ func (o *Office) ForgetPerson(ctx context.Context, uid string) error {
 				return err
 			}
 		}
+		if err := w.releaseItems(gone.Key); err != nil {
+			return err
+		}
 		w.showTeam(gone.Key.Team)
 		return w.reholdTeam(gone.Key.Team)
 	})
@@ -142,6 +148,28 @@ func (o *Office) ForgetPerson(ctx context.Context, uid string) error {
 		p.conn.Close(protocol.CloseAuthFailed, "the person was deleted")
 	}
 	o.configChanged(gone.Key.Team)
+	return nil
+}
+
+// releaseItems lets anybody of their role have the unfinished items that a person had, unless somebody else has the handle now.
+func (w *work) releaseItems(key model.PersonKey) error {
+	heir, err := found(w.tx.PersonByKey(key))
+	if err != nil || heir != nil {
+		return err
+	}
+	items, err := w.tx.ItemsOf(key, false, 0)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if it.Spec.Person != "" || it.Round != nil {
+			continue
+		}
+		it.Assignee = ""
+		if err := w.put(&it); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -177,14 +205,8 @@ func (w *work) syncItem(facts model.ItemFacts) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if facts.Spec.Parent != "" && facts.Spec.ParentID == "" {
-		parent, err := found(w.tx.LatestByName(facts.Namespace, facts.Spec.Parent))
-		if err != nil {
-			return "", err
-		}
-		if parent != nil {
-			facts.Spec.ParentID = parent.ID
-		}
+	if facts.Spec.ParentID, err = parentID(w.tx, facts); err != nil {
+		return "", err
 	}
 	tombstone, err := w.tombstone(existing, facts)
 	if err != nil {
@@ -196,8 +218,8 @@ func (w *work) syncItem(facts model.ItemFacts) (string, error) {
 		return id, nil
 	}
 	rec.Item.Birth, rec.Changed = birth, true
-	if existing != nil && existing.Round.Accepted() && rec.Ended != nil {
-		w.endRun(*existing, "the work item was canceled")
+	if err := w.endSynced(existing, rec); err != nil {
+		return "", err
 	}
 	before := protocol.WorkItemState("")
 	if existing != nil {
@@ -212,6 +234,44 @@ func (w *work) syncItem(facts model.ItemFacts) (string, error) {
 		}
 	}
 	return id, w.rehold([]string{id})
+}
+
+// endSynced ends the run of an item that its user canceled, and the round of one that was restored over an older backup.
+func (w *work) endSynced(existing *model.Item, rec dispatch.Reconciled) error {
+	reason := "the work item was canceled"
+	if rec.Lost != nil {
+		reason = "the work item was restored from its status"
+		if err := w.endRound(*rec.Lost, rec.Item); err != nil {
+			return err
+		}
+	}
+	if existing != nil && existing.Round.Accepted() && (rec.Ended != nil || rec.Lost != nil) {
+		w.endRun(*existing, reason)
+	}
+	return nil
+}
+
+// parentID gives the id of the item that an item was split from. Its object tells the parent's name and its object's UID, which is no
+// item's id where the parent began here.
+func parentID(r store.Reader, facts model.ItemFacts) (string, error) {
+	spec := facts.Spec
+	if spec.Parent == "" && spec.ParentID == "" {
+		return "", nil
+	}
+	var parent *model.Item
+	var err error
+	if spec.ParentID != "" {
+		parent, err = found(r.ItemByObject(spec.ParentID))
+	} else {
+		parent, err = found(r.LatestByName(facts.Namespace, spec.Parent))
+	}
+	if err != nil {
+		return "", err
+	}
+	if parent != nil {
+		return parent.ID, nil
+	}
+	return cmp.Or(facts.ParentBornID, spec.ParentID), nil // the office is yet to hear of it
 }
 
 // tombstone gives the item that an expired object of the same name and spec left, nil where none did.
@@ -266,7 +326,8 @@ func (w *work) restoreUsage(it model.Item, rec model.Recorded) error {
 	return nil
 }
 
-// ForgetItem takes that the object of that UID is gone. expired says that its TTL removed it.
+// ForgetItem takes that the object of that UID is gone. expired says that its TTL removes it: where its item is not finished (any more),
+// nothing changes, and model.ErrUnfinished says so.
 func (o *Office) ForgetItem(ctx context.Context, uid string, expired bool) error {
 	return o.change(ctx, func(w *work) error { return w.forgetItem(uid, expired) })
 }
@@ -276,10 +337,13 @@ func (w *work) forgetItem(uid string, expired bool) error {
 	if err != nil || it == nil || it.Gone {
 		return err
 	}
-	if expired && it.Finished() {
-		return w.tx.Bury(it.ID)
+	switch {
+	case !expired:
+		return w.cancelForGood(*it, "The WorkItem was deleted.")
+	case !it.Finished():
+		return fmt.Errorf("work item %s/%s is %s: %w", it.Namespace, it.Name, it.State, model.ErrUnfinished)
 	}
-	return w.cancelForGood(*it, "The WorkItem was deleted.")
+	return w.tx.Bury(it.ID)
 }
 
 // cancelForGood cancels an item that has no object, and never will have one.

@@ -41,6 +41,8 @@ type bench struct {
 	office *office.Office
 	url    string
 	stop   func()
+	// options edits what each office is made of.
+	options func(*office.Options)
 	// sockets are the agents' sides of connections.
 	sockets []*websocket.Conn
 	// logs has all that the office logged, metrics its registry.
@@ -71,7 +73,13 @@ func (l *lockedBuffer) String() string {
 // open starts an office on a new store, with a team that has ada and bob.
 func open(t *testing.T, edits ...func(*model.Team)) *bench {
 	t.Helper()
-	b := &bench{t: t, path: filepath.Join(t.TempDir(), "office.db")}
+	return openWith(t, func(*office.Options) {}, edits...)
+}
+
+// openWith starts an office that is made of other things.
+func openWith(t *testing.T, options func(*office.Options), edits ...func(*model.Team)) *bench {
+	t.Helper()
+	b := &bench{t: t, path: filepath.Join(t.TempDir(), "office.db"), options: options}
 	b.start()
 	t.Cleanup(func() { b.stop() })
 	team := model.Team{
@@ -98,10 +106,12 @@ func (b *bench) start() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	b.must(err)
 	b.logs, b.metrics = &lockedBuffer{to: b.t.Output()}, prometheus.NewRegistry()
-	o, err := office.New(office.Options{
+	options := office.Options{
 		Store: st, Listener: listener, ConfigSettle: time.Millisecond, Metrics: b.metrics,
 		Logger: slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
+	}
+	b.options(&options)
+	o, err := office.New(options)
 	b.must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -210,7 +210,7 @@ func TestARequestIsTakenAsAWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestTheSameEventAgainChangesNothingAlsoAfterARestart(t *testing.T) {
-	b, a := pulled(t)
+	b, _ := pulled(t)
 	again := func() {
 		t.Helper()
 		got := b.post(eventsPath, `{"specversion":"1.0","type":"pr.commented","source":"/test","id":"c","data":`+onPull("1", "Grace", "Why?")+`}`)
@@ -222,7 +222,7 @@ func TestTheSameEventAgainChangesNothingAlsoAfterARestart(t *testing.T) {
 	again()
 	b.restart()
 	again()
-	a, _ = b.connect("ada")
+	a, _ := b.connect("ada")
 	if offer := a.take("fix"); len(offer.Context.Feedback) != 1 {
 		t.Errorf("the feedback is %+v", offer.Context.Feedback)
 	}

@@ -63,10 +63,10 @@ func (s *scene) asked() *scene {
 }
 
 // gives checks that a message gets an answer of type M that fits.
-func gives[M protocol.Message](make func(*scene) protocol.Message, fits func(M) bool) func(*scene) {
+func gives[M protocol.Message](compose func(*scene) protocol.Message, fits func(M) bool) func(*scene) {
 	return func(s *scene) {
 		s.t.Helper()
-		m := make(s)
+		m := compose(s)
 		if got := answered[M](s.ada, m); !fits(got) {
 			s.t.Errorf("%s was answered with %+v", m.Type(), got)
 		}
@@ -75,8 +75,8 @@ func gives[M protocol.Message](make func(*scene) protocol.Message, fits func(M) 
 
 func always[M protocol.Message](M) bool { return true }
 
-func acked(make func(*scene) protocol.Message) func(*scene) {
-	return gives(make, always[protocol.Ack])
+func acked(compose func(*scene) protocol.Message) func(*scene) {
+	return gives(compose, always[protocol.Ack])
 }
 
 // plain makes a message that needs nothing of the scene but its item.

@@ -55,6 +55,8 @@ type Office struct {
 	hub      *hub.Hub[model.PersonKey, *peer]
 	configs  *configs
 	presence presence
+	// turns has effects leave in the order of the commits.
+	turns turns
 	// due has the people to look at again though nothing happened: a backoff, a timeout, a pause that ends.
 	due workqueue.TypedRateLimitingInterface[model.PersonKey]
 	// stale has the teams whose config changed.

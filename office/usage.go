@@ -78,7 +78,7 @@ func (w *work) count(it model.Item, key model.PersonKey, sessions []protocol.Ses
 	if sum == (model.Usage{}) || team == nil {
 		return sum, nil
 	}
-	return sum, w.stopTeam(*team)
+	return sum, w.stopRounds(*team, key)
 }
 
 // withinLimits refuses a report that would leave more behind than any round has.
@@ -123,14 +123,20 @@ func priceOf(team *model.Team, id string) *model.Price {
 	return nil
 }
 
-// stopTeam looks at everybody of a team whose budget ends the rounds that run.
-func (w *work) stopTeam(team model.Team) error {
+// stopRounds looks at those whose running rounds budgets may end for what a person used: the person, and where it is the team's own budget,
+// all who have a round.
+func (w *work) stopRounds(team model.Team, key model.PersonKey) error {
 	if !dispatch.Stops(team.Usage.Budgets) {
 		return nil
 	}
-	people, err := w.tx.People(team.Key)
-	for _, p := range people {
-		w.touchPerson(p.Key)
+	w.touchPerson(key)
+	used, err := w.tx.TeamUsage(team.Key)
+	if err != nil || !(dispatch.Spent{Team: used}).TeamStops(team.Usage.Budgets) {
+		return err
+	}
+	busy, err := w.tx.Busy(team.Key)
+	for _, handle := range busy {
+		w.touchPerson(model.PersonKey{Team: team.Key, Handle: handle})
 	}
 	return err
 }

@@ -464,14 +464,20 @@ func (a *Agent) onAnswer(r request, answer protocol.Message, payload json.RawMes
 		}
 	default:
 		if r.fromOutbox {
-			a.outbox.answered(again, time.Now())
-			if !again {
-				a.perform(a.machine.delivered(r.message, r.seq, refusal))
-			}
-			if refusal != nil && !again {
-				a.unmade(r.message)
-			}
+			a.onDelivery(r, refusal, again)
 		}
+	}
+}
+
+// onDelivery takes the answer to the outbox's first letter. again says that it is to be sent once more.
+func (a *Agent) onDelivery(r request, refusal *protocol.Error, again bool) {
+	a.outbox.answered(again, time.Now())
+	if again {
+		return
+	}
+	a.perform(a.machine.delivered(r.message, r.seq, refusal))
+	if refusal != nil {
+		a.unmade(r.message)
 	}
 }
 

@@ -17,9 +17,10 @@ type Snapshot struct {
 	// Team is nil where the office knows no such team.
 	Team   *model.Team
 	Person model.Person
-	// Connected says that the agent is there; AwayAt is since when it is not.
-	Connected bool
-	AwayAt    time.Time
+	// Connected says that the agent is there, since ConnectedAt; AwayAt is since when it is not.
+	Connected   bool
+	ConnectedAt time.Time
+	AwayAt      time.Time
 	// PausedUntil is when usage stops holding the person back; see PausedUntil.
 	PausedUntil time.Time
 	// Current is the item that the person has an offer of or runs.
@@ -38,6 +39,8 @@ type Plan struct {
 	Ended *model.Round
 	// Offer is the item (also in Put) to be offered now.
 	Offer *model.Item
+	// Further says that none of the candidates can be offered, but one behind them might.
+	Further bool
 	// Drop says that the agent must end a run that it has: its connection is closed, with this reason.
 	Drop string
 	// WakeAt is when to look again though nothing happened; zero is never.
@@ -109,10 +112,14 @@ func (s Snapshot) incarnation() (seen, died bool) {
 	return true, s.Person.IncarnationAt.After(round.AcceptedAt)
 }
 
-// offered takes an offer back that the agent does not answer.
+// offered takes an offer back that the agent does not answer. One that connects is sent the offer again, and has its time anew.
 func offered(s Snapshot, now time.Time) Plan {
 	it, policy := *s.Current, s.policy()
-	at, reason := it.Round.OfferedAt.Add(OfferTimeout), "The agent did not answer the offer."
+	sent := it.Round.OfferedAt
+	if s.ConnectedAt.After(sent) {
+		sent = s.ConnectedAt
+	}
+	at, reason := sent.Add(OfferTimeout), "The agent did not answer the offer."
 	if !s.Connected {
 		at, reason = s.AwayAt.Add(policy.LostAfter), "The agent went away before it answered the offer."
 	}
@@ -138,24 +145,26 @@ func idle(s Snapshot, now time.Time) Plan {
 	if now.Before(s.PausedUntil) {
 		return Plan{WakeAt: s.PausedUntil}
 	}
-	var plan Plan
+	plan := Plan{Further: true}
 	plan.wake(s.NextAt)
 	for i, it := range s.Queue {
 		if it.Question != nil && it.Question.Asker == s.Person.Key.Handle {
 			continue // asked of the person's own role
 		}
-		if why, scope := s.Spent.exceeds(s.budgets(), it); why.Reason != "" {
-			others := scope == model.BudgetPerson && it.Assignee == "" // somebody else of the role may have room
+		if why := s.Spent.exceeds(s.budgets(), it); why.Reason != "" {
+			others := why.Scope == model.BudgetPerson && it.Assignee == "" // somebody else of the role may have room
 			if it.Hold != why && !others {
 				it.Hold = why
 				plan.Put = append(plan.Put, it)
 			}
+			// Of a budget of the team or the person, what is behind has no more room.
+			plan.Further = plan.Further && why.Scope == model.BudgetItem
 			continue
 		}
 		offer := Offer(it, s.Person.Key.Handle, now)
 		plan.Put = append(plan.Put, offer)
 		plan.Put = append(plan.Put, s.Spent.freed(s.budgets(), s.Queue[i+1:])...)
-		plan.Offer = &offer
+		plan.Offer, plan.Further = &offer, false
 		plan.wake(now.Add(OfferTimeout))
 		return plan
 	}

@@ -16,6 +16,9 @@ type Reconciled struct {
 	Outcome
 	// Restored says that the item was taken from its status: its usage by model starts from there.
 	Restored bool
+	// Lost is the round that an older backup has open, of an item that was restored over it; nil where there is none. How it ended is
+	// known in the status only, so nothing follows from its end.
+	Lost *model.Round
 }
 
 // Reconcile gives the item as it must be. existing is the store's item or nil; tombstone is the item that an expired object of the
@@ -27,9 +30,11 @@ func Reconcile(existing, tombstone *model.Item, facts model.ItemFacts, storeID s
 	case existing == nil:
 		return Reconciled{Outcome: Outcome{Item: create(tombstone, facts), Changed: true}}
 	case facts.Recorded.StoreID == storeID && facts.Recorded.Revision > existing.Revision:
-		it := restore(facts, now)
+		it, older := restore(facts, now), *existing
+		lost := end(&older, model.OutcomeLost, "The store was restored from a backup that is older than the end of the round.", now)
+		it.Offers = max(it.Offers, existing.Offers) // no number of a round is given twice
 		it.Place, it.Origin, it.Question, it.Filed, it.FeedbackSeen = existing.Place, existing.Origin, existing.Question, existing.Filed, existing.FeedbackSeen
-		return Reconciled{Outcome: Outcome{Item: it, Changed: true}, Restored: true}
+		return Reconciled{Outcome: Outcome{Item: it, Changed: true}, Restored: true, Lost: lost}
 	}
 	return Reconciled{Outcome: update(*existing, facts, now)}
 }
@@ -90,7 +95,8 @@ var canceledByUser = model.Why{Reason: model.ReasonCanceled, Message: "Canceled 
 // update takes over a changed spec: cancel and rerun act at once, the rest reaches the next round.
 func update(it model.Item, facts model.ItemFacts, now time.Time) Outcome {
 	out := Outcome{Item: it}
-	same := it.Spec.Generation == facts.Spec.Generation && it.Spec.Hash == facts.Spec.Hash && it.Spec.Rerun == facts.Spec.Rerun
+	same := it.Spec.Generation == facts.Spec.Generation && it.Spec.Hash == facts.Spec.Hash && it.Spec.Rerun == facts.Spec.Rerun &&
+		(it.Spec.ParentID != "" || facts.Spec.ParentID == "") // the parent may come later
 	if same && (!facts.Spec.Cancel || it.Finished()) {
 		return out
 	}

@@ -48,17 +48,17 @@ type Spent struct {
 	Recent model.Rounds
 }
 
-// exceeds says why one more round of the item would not fit into a budget, and of which scope that is. Each running round has its reserve set aside, so that rounds
+// exceeds says why one more round of the item would not fit into a budget. Each running round has its reserve set aside, so that rounds
 // side by side cannot all pass one check.
-func (s Spent) exceeds(budgets []model.Budget, it model.Item) (model.Why, model.BudgetScope) {
+func (s Spent) exceeds(budgets []model.Budget, it model.Item) model.Why {
 	for _, b := range budgets {
 		for _, a := range s.amounts(b, it) {
 			if !a.room() {
-				return model.Why{Reason: model.ReasonBudgetExhausted, Message: a.hold(b.Scope)}, b.Scope
+				return model.Why{Reason: model.ReasonBudgetExhausted, Message: a.hold(b.Scope), Scope: b.Scope}
 			}
 		}
 	}
-	return model.Why{}, ""
+	return model.Why{}
 }
 
 // stops says why a round of the item that runs is to be ended.
@@ -72,6 +72,27 @@ func (s Spent) stops(budgets []model.Budget, it model.Item) model.Why {
 		}
 	}
 	return model.Why{}
+}
+
+// TeamHold says why the team's own budgets have no room for a further round, whoever takes it; a zero Why is that they have.
+func (s Spent) TeamHold(budgets []model.Budget) model.Why {
+	return s.exceeds(ofTeam(budgets), model.Item{})
+}
+
+// TeamStops says whether the team's own budgets end all rounds that run.
+func (s Spent) TeamStops(budgets []model.Budget) bool {
+	return s.stops(ofTeam(budgets), model.Item{}).Reason != ""
+}
+
+// ofTeam are those of the budgets that bound the team as a whole.
+func ofTeam(budgets []model.Budget) []model.Budget {
+	var list []model.Budget
+	for _, b := range budgets {
+		if b.Scope == model.BudgetTeam {
+			list = append(list, b)
+		}
+	}
+	return list
 }
 
 // Stops says whether any of the budgets ends rounds, if enough is used.
@@ -88,7 +109,7 @@ func (s Spent) freed(budgets []model.Budget, items []model.Item) []model.Item {
 		if it.Hold.Reason != model.ReasonBudgetExhausted {
 			continue
 		}
-		if why, _ := s.exceeds(budgets, it); why.Reason == "" {
+		if s.exceeds(budgets, it).Reason == "" {
 			it.Hold = model.Why{}
 			free = append(free, it)
 		}

@@ -93,10 +93,10 @@ func TestSubscriptionUsersBudgetTokensNotDollars(t *testing.T) {
 	unpriced := model.Usage{InputTokens: 1000, UnpricedTokens: 1000}
 	tokens := []model.Budget{{Scope: model.BudgetTeam, Tokens: 1000, WarnAt: 0.8}}
 	dollars := []model.Budget{{Scope: model.BudgetTeam, CostMicroUSD: 1_000_000, WarnAt: 0.8}}
-	if why, _ := (Spent{Team: unpriced}).exceeds(tokens, item()); why.Reason != model.ReasonBudgetExhausted {
+	if why := (Spent{Team: unpriced}).exceeds(tokens, item()); why.Reason != model.ReasonBudgetExhausted {
 		t.Error("a budget in tokens does not hold where no price is known")
 	}
-	if why, _ := (Spent{Team: unpriced}).exceeds(dollars, item()); why.Reason != "" {
+	if why := (Spent{Team: unpriced}).exceeds(dollars, item()); why.Reason != "" {
 		t.Errorf("a budget in dollars holds for tokens whose cost nobody knows: %s", why.Message)
 	}
 	warning := BudgetWarning(dollars, model.BudgetTeam, unpriced)
@@ -105,7 +105,7 @@ func TestSubscriptionUsersBudgetTokensNotDollars(t *testing.T) {
 	}
 	part := used(500, 2_000_000)
 	part.UnpricedTokens = 300
-	if why, _ := (Spent{Team: part}).exceeds(dollars, item()); !strings.Contains(why.Message, "nobody knows the cost") {
+	if why := (Spent{Team: part}).exceeds(dollars, item()); !strings.Contains(why.Message, "nobody knows the cost") {
 		t.Errorf("the hold does not say what it could not count: %+v", why)
 	}
 }

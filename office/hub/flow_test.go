@@ -5,6 +5,7 @@ package hub_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,9 +33,9 @@ func TestABacklogOfThousandsIsSlowedButNeitherCutNorTakenForDead(t *testing.T) {
 		go func() { _, _ = heard(peer) }()
 		beside := sweeping(conn, office)
 		start := time.Now()
-		const lines = 10_000
+		const lines = 5_000
 		write(peer, websocket.TextMessage, "a line of a journal", lines)
-		if took := time.Since(start).Round(time.Second); took != 45*time.Second {
+		if took := time.Since(start).Round(time.Second); took != 20*time.Second {
 			t.Errorf("it took %v; the first thousand are free, and then it is 200 a second", took)
 		}
 		time.Sleep(time.Minute) // it goes on living, by its pongs
@@ -59,14 +60,8 @@ func TestAFloodIsSlowedAndThenCutWithAReason(t *testing.T) {
 		most  int // of frames that the office reads
 	}{
 		{"of frames", func(peer *websocket.Conn) { write(peer, websocket.TextMessage, "x", -1) }, 61_001},
-		{"of frames that are not understood", func(peer *websocket.Conn) { write(peer, websocket.BinaryMessage, "x", -1) }, 61_001},
 		{"of pings", func(peer *websocket.Conn) {
 			for peer.WriteControl(websocket.PingMessage, nil, time.Time{}) == nil {
-				continue
-			}
-		}, 0},
-		{"of pongs that nobody asked for", func(peer *websocket.Conn) {
-			for peer.WriteControl(websocket.PongMessage, nil, time.Time{}) == nil {
 				continue
 			}
 		}, 0},
@@ -118,14 +113,14 @@ func TestASlowedPeerCanBeClosed(t *testing.T) {
 		conn.Open([]byte("welcome"))
 		go write(peer, websocket.TextMessage, strings.Repeat("x", maxFrame), -1)
 		go func() {
-			time.Sleep(time.Minute)
+			time.Sleep(8 * time.Second) // the first five are free
 			conn.Close(hub.CodeDropped, "reconnect")
 		}()
 		_, end := heard(peer)
 		wantClose(t, end, hub.CodeDropped, "reconnect")
 		_ = peer.Close()
 		<-office.done
-		if office.after > time.Minute+5*time.Second {
+		if office.after > 13*time.Second {
 			t.Errorf("its reader ended only after %v", office.after)
 		}
 	})
@@ -144,11 +139,13 @@ func TestAQuietPeerHearsAPingBeforeProxiesCutIt(t *testing.T) {
 			last = time.Now()
 			return answer(text)
 		})
-		go func() { _, _ = heard(peer) }()
+		var hearing sync.WaitGroup
+		hearing.Go(func() { _, _ = heard(peer) })
 		beside := sweeping(conn, office)
 		time.Sleep(10 * time.Minute)
 		_ = peer.Close()
 		beside.Wait()
+		hearing.Wait()
 		if longest < time.Second || longest > 25*time.Second {
 			t.Errorf("the longest silence was %v; proxies cut after 30 s", longest)
 		}
@@ -160,13 +157,8 @@ func TestAPingOfThePeersShowsThatItIsThere(t *testing.T) {
 		conn, peer := pair(t)
 		office := serve(conn)
 		conn.Open([]byte("welcome"))
-		pongs := 0
-		peer.SetPongHandler(func(text string) error {
-			if text == "are you there?" {
-				pongs++
-			}
-			return nil
-		})
+		pongs := make(chan string, 100)
+		peer.SetPongHandler(func(text string) error { pongs <- text; return nil })
 		go func() { _, _ = heard(peer) }()
 		for range 30 {
 			if err := peer.WriteControl(websocket.PingMessage, []byte("are you there?"), time.Time{}); err != nil {
@@ -174,8 +166,9 @@ func TestAPingOfThePeersShowsThatItIsThere(t *testing.T) {
 			}
 			time.Sleep(quiet / 3)
 		}
-		if pongs != 30 {
-			t.Errorf("%d of 30 pings were answered", pongs)
+		synctest.Wait()
+		if len(pongs) != 30 || <-pongs != "are you there?" {
+			t.Errorf("%d of 30 pings were answered", len(pongs))
 		}
 		_ = peer.Close()
 		<-office.done

@@ -3,10 +3,14 @@ package model
 // This file has what crosses between controllers and office: what the controllers tell, and what they are told.
 
 import (
+	"errors"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
+
+// ErrUnfinished says that an item cannot have expired, because it is not done or canceled. Test for it with errors.Is.
+var ErrUnfinished = errors.New("it is not finished, so it does not expire")
 
 // Recorded is what an item's status says of an earlier life of the store. Where the store does not know better, it wins.
 type Recorded struct {
@@ -33,6 +37,8 @@ type ItemFacts struct {
 	// ID is the UID of the object. BornID is the id of the item that the object says it was made for, empty for a user's.
 	ID     string
 	BornID string
+	// ParentBornID is the same of the parent's object.
+	ParentBornID string
 	// Origin is the chat message that such an item came from, for a store that does not know it; nil where none did.
 	Origin    *protocol.Origin
 	Namespace string

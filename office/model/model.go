@@ -5,6 +5,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -304,6 +305,20 @@ func (i *Item) Rank() Rank {
 	return Rank{Priority: i.Spec.Priority, Key: fmt.Sprintf("%020d/%s", max(0, i.CreatedAt.UnixNano()), i.ID)}
 }
 
+// Queue is where items wait: the queue of a person, or of a role while nobody has them. Exactly one is set.
+type Queue struct {
+	Person string
+	Role   string
+}
+
+// Queue is the one that the item waits in, when it is queued.
+func (i *Item) Queue() Queue {
+	if who := cmp.Or(i.Assignee, i.Spec.Person); who != "" {
+		return Queue{Person: who}
+	}
+	return Queue{Role: i.Spec.Role}
+}
+
 // TeamKey is the key of the item's team.
 func (i *Item) TeamKey() TeamKey { return TeamKey{Namespace: i.Namespace, Name: i.Spec.Team} }
 
@@ -311,6 +326,8 @@ func (i *Item) TeamKey() TeamKey { return TeamKey{Namespace: i.Namespace, Name: 
 type Why struct {
 	Reason  string
 	Message string
+	// Scope is whose budget it is, of ReasonBudgetExhausted.
+	Scope BudgetScope
 }
 
 // RoundOutcome says how a round ended.

@@ -72,6 +72,9 @@ type Reader interface {
 	// first, then by Item.Rank. next is the earliest NotBefore after now among those that only their
 	// NotBefore left out; zero is none.
 	Candidates(key model.PersonKey, role string, now time.Time, limit int) (items []model.Item, next time.Time, err error)
+	// NextHeld gives the item after that one, in the order in which they run, among those of the team that its budgets as a whole hold:
+	// nothing else, but for their NotBefore, keeps them from being offered. nil is before the first.
+	NextHeld(team model.TeamKey, after *model.Item) (model.Item, error)
 	// ItemsOf lists the items that the person has: assigned to it, or asked of it and assigned to nobody. Without gone ones,
 	// and without done and canceled ones unless all is true; in the order in which they run; at most limit.
 	ItemsOf(key model.PersonKey, all bool, limit int) ([]model.Item, error)
@@ -110,6 +113,8 @@ type Reader interface {
 	Unpriced(team model.TeamKey) ([]model.LedgerEntry, error)
 	// RunningRounds counts the items of the team, and of them those of the person, that have a round.
 	RunningRounds(key model.PersonKey) (team, person int, err error)
+	// Busy lists the handles of those of the team who have a round.
+	Busy(team model.TeamKey) ([]string, error)
 
 	// TicketUsage adds up what the rounds of all items used that are about the ticket, by person, model and kind: those whose subject
 	// it is, and those with a ref to it. runs counts their accepted rounds by person and kind (Model empty, Usage zero).

@@ -24,7 +24,7 @@ type amount struct {
 	runs int
 }
 
-func (a amount) add(b amount) amount { return amount{a.Usage.Add(b.Usage), a.runs + b.runs} }
+func (a amount) add(b amount) amount { return amount{a.Add(b.Usage), a.runs + b.runs} }
 
 // totals are an amount as the protocol shows it. Of a cost that is known in part only, that part is shown.
 func (a amount) totals() protocol.UsageTotals {
@@ -37,7 +37,7 @@ func (a amount) totals() protocol.UsageTotals {
 func (t TicketWork) own() amount {
 	var sum amount
 	for _, s := range t.Shares {
-		sum.Usage = sum.Usage.Add(s.Usage)
+		sum.Usage = sum.Add(s.Usage)
 	}
 	for _, r := range t.Runs {
 		sum.runs += r.Runs

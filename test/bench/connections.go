@@ -37,17 +37,14 @@ func withOffice(ctx context.Context, s *session, tls bool, people int, use func(
 	return errors.Join(use(p, n), p.stop())
 }
 
-// connectAll connects n people, at most atOnce at a time, and gives how long each took until its welcome. What comes later is left to
-// then, which may be nil.
-func connectAll(ctx context.Context, p *officeProcess, n, atOnce int, then func(*agent)) ([]*agent, []time.Duration, error) {
-	agents, took := make([]*agent, n), make([]time.Duration, n)
+// connectAll connects n people, at most atOnce at a time. What comes after their welcomes is left to then, which may be nil.
+func connectAll(ctx context.Context, p *officeProcess, n, atOnce int, then func(*agent)) ([]*agent, error) {
+	agents := make([]*agent, n)
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for i := range n {
 		group.Go(func() (err error) {
-			start := time.Now()
 			agents[i], err = p.connect(ctx, i)
-			took[i] = time.Since(start)
 			if err == nil && then != nil {
 				go then(agents[i])
 			}
@@ -56,9 +53,9 @@ func connectAll(ctx context.Context, p *officeProcess, n, atOnce int, then func(
 	}
 	if err := group.Wait(); err != nil {
 		hangUp(agents)
-		return nil, nil, err
+		return nil, err
 	}
-	return agents, took, nil
+	return agents, nil
 }
 
 func hangUp(agents []*agent) {
@@ -100,7 +97,7 @@ func measureMemory(ctx context.Context, s *session) (result, error) {
 // atRest reads the office before n connections, and while they are idle.
 func atRest(ctx context.Context, s *session, p *officeProcess, n int, name string) (before, after reading, err error) {
 	// What an office allocates once, with its first connections, belongs to none of them.
-	first, _, err := connectAll(ctx, p, min(n, teamSize), teamSize, nil)
+	first, err := connectAll(ctx, p, min(n, teamSize), teamSize, nil)
 	if err != nil {
 		return before, after, err
 	}
@@ -108,7 +105,7 @@ func atRest(ctx context.Context, s *session, p *officeProcess, n int, name strin
 	if before, err = settled(p); err != nil {
 		return before, after, err
 	}
-	agents, _, err := connectAll(ctx, p, n, 16, listen)
+	agents, err := connectAll(ctx, p, n, 16, listen)
 	if err != nil {
 		return before, after, err
 	}
@@ -170,7 +167,7 @@ func measureHeartbeats(ctx context.Context, s *session) (all result, err error) 
 	err = withOffice(ctx, s, true, people, func(p *officeProcess, n int) error {
 		const speakers = 256
 		s.progress("heartbeats of %d agents", min(n, speakers))
-		agents, _, err := connectAll(ctx, p, min(n, speakers), 16, nil)
+		agents, err := connectAll(ctx, p, min(n, speakers), 16, nil)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@ package sqlite
 
 // This file keeps the index of the past: a file of its own beside the store, with words and no text. It is derived: one that is missing,
 // damaged, of another release, or not of this store's life is made anew. So full-text search costs the writer nothing but a note, and
-// cannot harm the store. A goroutine follows the notes some milliseconds behind, many at once, which costs a fraction of what one after
+// cannot harm the store. A goroutine follows the notes a moment behind, many at once, which costs a fraction of what one after
 // another would.
 
 import (

@@ -67,36 +67,50 @@ func copyFile(t *testing.T, from, to string) {
 }
 
 func TestTheIndexIsKeptOrMadeAnew(t *testing.T) {
+	latest, older := filepath.Join(t.TempDir(), "office.db"), filepath.Join(t.TempDir(), "office.db")
+	for _, n := range []int{1, 3} {
+		s := openIndexed(t, latest, Options{Readers: 1})
+		tell(t, s, n)
+		tell(t, s, n+1)
+		found(t, s) // waits for the index
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			copyFile(t, latest, older)
+			copyFile(t, pathOfPast(latest), pathOfPast(older))
+		}
+	}
 	for _, test := range []struct {
 		name string
-		// between happens to the closed store; older is the folder of what it was two items ago.
-		between func(t *testing.T, path, older string)
+		// between happens to the closed store.
+		between func(t *testing.T, path string)
 		kept    bool
 		want    string
 	}{
-		{"nothing happened", func(*testing.T, string, string) {}, true, "4 3 2 1"},
-		{"it is missing", func(t *testing.T, path, _ string) {
+		{"nothing happened", func(*testing.T, string) {}, true, "4 3 2 1"},
+		{"it is missing", func(t *testing.T, path string) {
 			if err := os.Remove(pathOfPast(path)); err != nil {
 				t.Fatal(err)
 			}
 		}, false, "4 3 2 1"},
-		{"it is no database", func(t *testing.T, path, _ string) {
+		{"it is no database", func(t *testing.T, path string) {
 			if err := os.WriteFile(pathOfPast(path), []byte(strings.Repeat("junk ", 5000)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, false, "4 3 2 1"},
-		{"it is empty", func(t *testing.T, path, _ string) {
+		{"it is empty", func(t *testing.T, path string) {
 			if err := os.Truncate(pathOfPast(path), 0); err != nil {
 				t.Fatal(err)
 			}
 		}, false, "4 3 2 1"},
-		{"it is of another release", func(t *testing.T, path, _ string) { change(t, path, "PRAGMA user_version = 99") }, false, "4 3 2 1"},
-		{"it is another store's", func(t *testing.T, path, _ string) { change(t, path, "UPDATE state SET store = 'other'") }, false, "4 3 2 1"},
-		{"it lacks its state", func(t *testing.T, path, _ string) { change(t, path, "DELETE FROM state") }, false, "4 3 2 1"},
-		{"it is older, and the store has all notes since", func(t *testing.T, path, older string) {
+		{"it is of another release", func(t *testing.T, path string) { change(t, path, "PRAGMA user_version = 99") }, false, "4 3 2 1"},
+		{"it is another store's", func(t *testing.T, path string) { change(t, path, "UPDATE state SET store = 'other'") }, false, "4 3 2 1"},
+		{"it lacks its state", func(t *testing.T, path string) { change(t, path, "DELETE FROM state") }, false, "4 3 2 1"},
+		{"it is older, and the store has all notes since", func(t *testing.T, path string) {
 			copyFile(t, pathOfPast(older), pathOfPast(path))
 		}, true, "4 3 2 1"},
-		{"it is older, and the store has dropped notes since", func(t *testing.T, path, older string) {
+		{"it is older, and the store has dropped notes since", func(t *testing.T, path string) {
 			copyFile(t, pathOfPast(older), pathOfPast(path))
 			c, err := connect(path)
 			if err != nil {
@@ -109,26 +123,15 @@ func TestTheIndexIsKeptOrMadeAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, false, "4 3 2 1"},
-		{"the store is an older one", func(t *testing.T, path, older string) { copyFile(t, older, path) }, false, "2 1"},
+		{"the store is an older one", func(t *testing.T, path string) { copyFile(t, older, path) }, false, "2 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "office.db")
-			older := filepath.Join(t.TempDir(), "office.db")
-			for n := 1; n <= 4; n++ {
-				s := openIndexed(t, path, Options{})
-				tell(t, s, n)
-				found(t, s) // waits for the index
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				if n == 2 {
-					copyFile(t, path, older)
-					copyFile(t, pathOfPast(path), pathOfPast(older))
-				}
-			}
-			test.between(t, path, older)
+			copyFile(t, latest, path)
+			copyFile(t, pathOfPast(latest), pathOfPast(path))
+			test.between(t, path)
 			_ = alter(path, "CREATE TABLE seen_before (n INTEGER)") // what is no database is not kept in any case
-			s := openIndexed(t, path, Options{})
+			s := openIndexed(t, path, Options{Readers: 1})
 			if got := found(t, s); got != test.want {
 				t.Errorf("a search finds %s, want %s", got, test.want)
 			}
@@ -159,11 +162,11 @@ func TestNotesAreTrimmedOnceTheIndexHasThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "office.db")
 	s := openIndexed(t, path, Options{})
 	tell(t, s, 1)
-	lines := func(n int) {
+	lines := func(n int, text string) {
 		t.Helper()
 		if err := s.Update(t.Context(), func(tx store.Tx) error {
 			for range n {
-				if err := tx.AppendJournal(model.JournalEntry{ItemID: "item-1", At: time.Unix(5, 0), Text: "line"}); err != nil {
+				if err := tx.AppendJournal(model.JournalEntry{ItemID: "item-1", At: time.Unix(5, 0), Text: text}); err != nil {
 					return err
 				}
 			}
@@ -173,8 +176,11 @@ func TestNotesAreTrimmedOnceTheIndexHasThem(t *testing.T) {
 		}
 		found(t, s)
 	}
-	lines(trimAfter)
-	lines(1) // the notes before this one are gone by now, or go with it
+	lines(trimAfter, "line")
+	lines(1, "word 2") // the notes before this one are gone by now, or go with it
+	if got := found(t, s); got != "2 1" {
+		t.Errorf("a search finds %s", got)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +200,7 @@ func TestNotesAreTrimmedOnceTheIndexHasThem(t *testing.T) {
 	if notes < 1 || notes > 2 {
 		t.Errorf("%d notes are left", notes)
 	}
-	if got := found(t, openIndexed(t, path, Options{})); got != "1" {
+	if got := found(t, openIndexed(t, path, Options{})); got != "2 1" {
 		t.Errorf("after opening again a search finds %s", got)
 	}
 }
@@ -253,8 +259,46 @@ func TestASearchIsRefusedWhileTheIndexIsFarBehind(t *testing.T) {
 		})
 	}
 	if err := s.Update(t.Context(), func(update store.Tx) error {
-		for range maxFresh {
-			if err := update.(*tx).changed(5); err != nil {
+		return update.(*tx).c.db.Exec(fmt.Sprintf(
+			"INSERT INTO changes (n) WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < %d) SELECT n FROM many",
+			maxFresh))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := search(); err == nil || !strings.Contains(err.Error(), "try again in a minute") {
+		t.Errorf("the search gave %v", err)
+	}
+}
+
+// TestWhatChangedSinceItWasIndexedIsFoundOnceAsItIs has an index that stands still while the store goes on.
+func TestWhatChangedSinceItWasIndexedIsFoundOnceAsItIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "office.db")
+	first := openIndexed(t, path, Options{})
+	for n := range 6 {
+		tell(t, first, 10*n)
+	}
+	found(t, first) // waits for the index
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{}, 100)
+	s := open(t, path, Options{indexAfter: time.Hour, onIndex: func(int64, error) { begun <- struct{}{} }})
+	<-begun
+	tell(t, s, 25)
+	tell(t, s, 99)
+	if err := s.Update(t.Context(), func(tx store.Tx) error {
+		for id, change := range map[string]func(*model.Item){
+			"item-10": func(i *model.Item) { i.Spec.Title += " once more" },
+			"item-20": func(i *model.Item) { i.Spec.Title = "nothing" },
+			"item-30": func(i *model.Item) { i.Assignee = "bob" },
+			"item-40": func(i *model.Item) { i.CreatedAt = time.Unix(5, 0) },
+		} {
+			i, err := tx.Item(id)
+			if err != nil {
+				return err
+			}
+			change(&i)
+			if err := tx.PutItem(&i); err != nil {
 				return err
 			}
 		}
@@ -262,7 +306,30 @@ func TestASearchIsRefusedWhileTheIndexIsFarBehind(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := search(); err == nil || !strings.Contains(err.Error(), "try again in a minute") {
-		t.Errorf("the search gave %v", err)
+	if got, want := found(t, s), "99 50 25 10 once more 40 0"; got != want {
+		t.Errorf("a search finds %s, want %s", got, want)
+	}
+}
+
+func TestAMomentTakesTheNextFreeNumber(t *testing.T) {
+	s := fresh(t, Options{})
+	if err := s.Update(t.Context(), func(update store.Tx) error {
+		x := update.(*tx)
+		for _, taken := range []int64{7_000_000, 7_999_999, 8_000_000, 8_000_001, 20_000_000} {
+			if err := x.write(writeMoment, nil, taken, fromItem, "none", nil); err != nil {
+				return err
+			}
+		}
+		for at, want := range map[time.Duration]int64{
+			6_999_999: 6_999_999, 7_000_000: 8_000_002, 7_000_001: 7_000_001, 8_000_000: 8_000_002, 20_000_000: 20_000_001,
+		} {
+			got, err := x.freeMoment(time.Unix(0, 0).Add(at*time.Microsecond + 999))
+			if got != want || err != nil {
+				t.Errorf("what happens after %d µs gets the moment %d (%v), want %d", at, got, err, want)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

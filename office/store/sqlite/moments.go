@@ -33,7 +33,7 @@ const (
 func mark(first rune, of ...string) string {
 	h := sha256.New()
 	for _, s := range of {
-		fmt.Fprintf(h, "%d %s", len(s), s)
+		_, _ = fmt.Fprintf(h, "%d %s", len(s), s) // a hash takes everything
 	}
 	return fmt.Sprintf("%c%d", first, binary.BigEndian.Uint64(h.Sum(nil)))
 }
@@ -69,8 +69,7 @@ func askers(i *model.Item) []string {
 func digest(i *model.Item) int64 {
 	h := fnv.New64a()
 	for _, s := range append(askers(i), i.Spec.Title, i.Spec.Body, who(i), i.Namespace, i.Spec.Team) {
-		fmt.Fprintf(h, "%d ", len(s))
-		_, _ = h.Write([]byte(s)) // a hash takes everything
+		_, _ = fmt.Fprintf(h, "%d %s", len(s), s) // a hash takes everything
 	}
 	if p, ok := subject(i); ok {
 		_, _ = h.Write([]byte(string(p.Type) + " " + p.Ref))

@@ -198,10 +198,16 @@ func (s *search) searchFresh(past *conn, marks [][]string) (hits []hit, err erro
 	if s.scratch, err = s.r.c.openScratch(); err != nil {
 		return nil, err
 	}
+	if err := s.scratch.run(begin, nil); err != nil {
+		return nil, err
+	}
 	for _, n := range slices.Sorted(maps.Keys(texts)) {
 		if err := s.scratch.run(writePast, nil, n, plain(texts[n])); err != nil {
-			return nil, err
+			return nil, errors.Join(err, s.scratch.undo())
 		}
+	}
+	if err := s.scratch.run(commit, nil); err != nil {
+		return nil, errors.Join(err, s.scratch.undo())
 	}
 	err = s.scratch.run(searchPast, func(row *sqlite3.Stmt) error {
 		hits = append(hits, hit{row.ColumnInt64(0), row.ColumnInt(1)})

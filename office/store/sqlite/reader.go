@@ -194,6 +194,15 @@ func (r *reader) Candidates(
 	return items, fromNanos(soonest), err
 }
 
+func (r *reader) NextHeld(team model.TeamKey, after *model.Item) (model.Item, error) {
+	at := []any{-1, 0, "", ""} // before all
+	if after != nil {
+		rank := after.Rank()
+		at = []any{place(after), int64(rank.Priority), rank.Key, after.ID}
+	}
+	return one(r, nextHeld, document[model.Item], append([]any{team.Namespace, team.Name}, at...)...)
+}
+
 func (r *reader) ItemsOf(key model.PersonKey, all bool, limit int) ([]model.Item, error) {
 	s := listOpen
 	if all {
@@ -272,6 +281,10 @@ func (r *reader) RunningRounds(key model.PersonKey) (team, person int, err error
 		return nil
 	}, key.Team.Namespace, key.Team.Name, key.Handle)
 	return team, person, err
+}
+
+func (r *reader) Busy(team model.TeamKey) ([]string, error) {
+	return list(r, listHolders, word, team.Namespace, team.Name)
 }
 
 func (r *reader) Windows(team model.TeamKey, subscription string) (model.Windows, error) {

@@ -29,7 +29,7 @@ type Options struct {
 	retryEvery time.Duration
 	// gatherFor is how long a group commit takes in more Updates; 0 is 10 ms.
 	gatherFor time.Duration
-	// indexAfter is how long the indexer gathers what it takes in at once; 0 is 50 ms.
+	// indexAfter is how long the indexer gathers what it takes in at once; 0 is 250 ms. Until then a search looks through it.
 	indexAfter time.Duration
 	// onIndex, if set, hears of each step of the indexer: which note it has come to, or why it cannot go on. It runs on the
 	// indexer's goroutine.
@@ -85,7 +85,7 @@ func Open(path string, options Options) (*Store, error) {
 	}
 	options.retryEvery = cmp.Or(options.retryEvery, time.Second)
 	options.gatherFor = cmp.Or(options.gatherFor, 10*time.Millisecond)
-	options.indexAfter = cmp.Or(options.indexAfter, 50*time.Millisecond)
+	options.indexAfter = cmp.Or(options.indexAfter, 250*time.Millisecond)
 	if err := makeFolder(path); err != nil {
 		return nil, err
 	}

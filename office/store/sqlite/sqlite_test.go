@@ -30,13 +30,13 @@ func TestRecall(t *testing.T) {
 	t.Run("indexed", func(t *testing.T) {
 		storetest.RunRecall(t, func(t *testing.T, place string) store.Store {
 			t.Helper()
-			return openIndexed(t, filepath.Join(place, "office.db"), Options{})
+			return openIndexed(t, filepath.Join(place, "office.db"), Options{Readers: 1})
 		})
 	})
 	t.Run("not indexed", func(t *testing.T) {
 		storetest.RunRecall(t, func(t *testing.T, place string) store.Store {
 			t.Helper()
-			return open(t, filepath.Join(place, "office.db"), Options{indexAfter: time.Hour})
+			return open(t, filepath.Join(place, "office.db"), Options{Readers: 1, indexAfter: time.Hour})
 		})
 	})
 }

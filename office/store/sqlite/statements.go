@@ -60,7 +60,10 @@ var (
 		ORDER BY place, priority, rank LIMIT ?6`)
 	nextCandidate = stmt("find what can be offered next", `SELECT min(not_before) FROM items
 		WHERE namespace = ?1 AND team = ?2 AND queue IN (?3, ?4) AND ready = 1 AND not_before > 0 AND not_before > ?5`)
-	listOpen = stmt("list a person's open items", `SELECT doc FROM items WHERE namespace = ? AND team = ? AND who = ? AND open = 1 AND gone = 0
+	nextHeld = stmt("find what a budget holds", `SELECT doc FROM items
+		WHERE namespace = ? AND team = ? AND held = 1 AND (place, priority, rank, id) > (?, ?, ?, ?) ORDER BY place, priority, rank, id LIMIT 1`)
+	listHolders = stmt("list who has a round", `SELECT holder FROM items WHERE namespace = ? AND team = ? AND holder IS NOT NULL ORDER BY holder`)
+	listOpen    = stmt("list a person's open items", `SELECT doc FROM items WHERE namespace = ? AND team = ? AND who = ? AND open = 1 AND gone = 0
 		ORDER BY place, priority, rank LIMIT ?`)
 	listOwn = stmt("list a person's items", `SELECT doc FROM items WHERE namespace = ? AND team = ? AND who = ? AND gone = 0
 		ORDER BY place, priority, rank LIMIT ?`)
@@ -76,15 +79,15 @@ var (
 	// An item that lives again has no tombstone.
 	writeItem = stmt("write an item", `INSERT INTO items
 		(id, namespace, name, team, who, queue, state, open, ready, holder, place, priority, not_before,
-		created_at, gone, hash, revision, rank, kind, subject_type, subject_ref, object, moment, digest, doc)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		created_at, gone, hash, revision, rank, kind, subject_type, subject_ref, object, moment, digest, held, doc)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET namespace = excluded.namespace, name = excluded.name, team = excluded.team,
 		who = excluded.who, queue = excluded.queue, state = excluded.state, open = excluded.open, ready = excluded.ready,
 		holder = excluded.holder, place = excluded.place, priority = excluded.priority,
 		not_before = excluded.not_before, created_at = excluded.created_at,
 		gone = excluded.gone, hash = excluded.hash, revision = excluded.revision, rank = excluded.rank, kind = excluded.kind,
 		subject_type = excluded.subject_type, subject_ref = excluded.subject_ref, object = excluded.object,
-		moment = excluded.moment, digest = excluded.digest, doc = excluded.doc,
+		moment = excluded.moment, digest = excluded.digest, held = excluded.held, doc = excluded.doc,
 		buried = iif(excluded.gone, buried, NULL)`)
 	buryItem          = stmt("bury an item", `UPDATE items SET buried = revision WHERE id = ?`)
 	clearDependencies = stmt("write dependencies", `DELETE FROM dependencies WHERE item = ?`)

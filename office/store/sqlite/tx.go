@@ -92,17 +92,21 @@ func (t *tx) putRow(i *model.Item, moment, digest int64) error {
 		subjectType, subjectRef = s.Type, s.Ref
 	}
 	rank := i.Rank()
-	place := 1
-	if i.Front {
-		place = 0
-	}
 	err := t.put(writeItem, i, i.ID, i.Namespace, i.Name, i.Spec.Team, who, queueOf(who, i.Spec.Role), string(i.State),
-		!i.Finished(), ready(i), holder, place, int64(rank.Priority), nanos(i.NotBefore), nanos(i.CreatedAt), i.Gone, i.Spec.Hash, i.Revision,
-		rank.Key, i.Spec.Kind, subjectType, subjectRef, object(i), moment, digest)
+		!i.Finished(), ready(i), holder, place(i), int64(rank.Priority), nanos(i.NotBefore), nanos(i.CreatedAt), i.Gone, i.Spec.Hash, i.Revision,
+		rank.Key, i.Spec.Kind, subjectType, subjectRef, object(i), moment, digest, heldByTeam(i))
 	if errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) {
 		return fmt.Errorf("item %s/%s cannot have a round of %s, who has one of another item", i.Namespace, i.Name, i.Round.Person)
 	}
 	return err
+}
+
+// place is 0 for an item that goes before all others of its queue.
+func place(i *model.Item) int {
+	if i.Front {
+		return 0
+	}
+	return 1
 }
 
 // queueOf names the queue that an item waits in: the one of its person, or while nobody has it, the one of its role.
@@ -119,6 +123,9 @@ func ready(i *model.Item) bool {
 	held := i.Hold != model.Why{} && i.Hold.Reason != model.ReasonBudgetExhausted
 	return i.State == protocol.StateQueued && !held && i.Round == nil && !i.Gone
 }
+
+// heldByTeam says whether nothing but a budget of the team as a whole, and its NotBefore, keeps the item from being offered.
+func heldByTeam(i *model.Item) bool { return ready(i) && i.Hold.Scope == model.BudgetTeam }
 
 // object is the UID of the item's object, NULL if there is none yet.
 func object(i *model.Item) any {

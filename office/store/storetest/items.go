@@ -3,6 +3,7 @@ package storetest
 // This file tests items and the questions that are asked about them.
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -80,12 +81,15 @@ func testCurrent(t *testing.T, s *suite) {
 		return []int{team, person}, err
 	}
 	same(t, "running rounds of team and person", read(t, s, running), []int{2, 1})
+	busy := func(r store.Reader) ([]string, error) { return r.Busy(core) }
+	same(t, "who has a round", read(t, s, busy), []string{"ada", "bob"})
 
 	s.refuse(t, "a second round of ada", func(tx store.Tx) error { return tx.PutItem(item("second", held("ada"))) })
 	first.Round = nil
 	s.put(t, first)
 	missing(t, s, "the round after it ended", get)
 	same(t, "running rounds then", read(t, s, running), []int{1, 0})
+	same(t, "who has a round then", read(t, s, busy), []string{"bob"})
 	s.put(t, item("second", held("ada")))
 	same(t, "the next one", read(t, s, get).Name, "second")
 	same(t, "running rounds of a team without any", read(t, s, func(r store.Reader) ([]int, error) {
@@ -162,6 +166,41 @@ func testCandidateLimit(t *testing.T, s *suite) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func testNextHeld(t *testing.T, s *suite) {
+	by := func(scope model.BudgetScope) func(*model.Item) {
+		return func(i *model.Item) { i.Hold = model.Why{Reason: model.ReasonBudgetExhausted, Scope: scope} }
+	}
+	team, tied := by(model.BudgetTeam), func(i *model.Item) { i.Place = &model.Rank{Priority: -3, Key: "k"} }
+	of := func(handle string) func(*model.Item) { return func(i *model.Item) { i.Spec.Person = handle } }
+	held := item("5-young", team, createdAt(9))
+	s.put(t, held,
+		item("4-old", team, of("bob"), func(i *model.Item) { i.NotBefore = after(100) }),
+		item("1-front", team, func(i *model.Item) { i.Front, i.Spec.Priority = true, 99 }),
+		item("2-same", team, tied), item("3-same", team, tied, ofRole("engineer")),
+
+		item("of-a-person's-budget", by(model.BudgetPerson)), item("of-an-item's-budget", by(model.BudgetItem)),
+		item("free"), item("waiting", func(i *model.Item) { i.Hold.Reason = "DependencyPending" }),
+		item("gone", team, gone), item("elsewhere", team, func(i *model.Item) { i.Spec.Team = other.Name }),
+	)
+	walk := func() (list []string) {
+		err := s.View(t.Context(), func(r store.Reader) error {
+			it, err := r.NextHeld(core, nil)
+			for ; err == nil; it, err = r.NextHeld(core, &it) {
+				list = append(list, it.Name)
+			}
+			return err
+		})
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Fatalf("the walk ended with %v", err)
+		}
+		return list
+	}
+	same(t, "what is held", walk(), []string{"1-front", "2-same", "3-same", "4-old", "5-young"})
+	held.Hold = model.Why{}
+	s.put(t, held)
+	same(t, "what is held after one has room", walk(), []string{"1-front", "2-same", "3-same", "4-old"})
 }
 
 func testItemsOf(t *testing.T, s *suite) {

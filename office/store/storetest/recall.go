@@ -373,6 +373,8 @@ func testRecallWith(t *testing.T, s *suite) {
 	} {
 		same(t, test.name, with(test.with...), test.want)
 	}
+	each(t, s, store.Tx.PutRemark, said(ticketPlace, "2", 12, "zoe", "word of his"))
+	same(t, "somebody who turns out to have written a remark", with("zoe"), []string{"word of his"})
 }
 
 func testRecallAbout(t *testing.T, s *suite) {
@@ -424,6 +426,7 @@ func testRecallChanges(t *testing.T, s *suite) {
 	each(t, s, store.Tx.PutRemark, comment)
 	comment.Body = "a correction"
 	each(t, s, store.Tx.PutRemark, comment, comment)
+	same(t, "the item, which moved, before the remark", excerpts(t, s, "correction or after"), []string{"after and a body", "a correction"})
 	same(t, "the remark before and after it was edited", [][]string{excerpts(t, s, "typo"), excerpts(t, s, "correction")}, [][]string{{}, {"a correction"}})
 	comment.At = after(60)
 	each(t, s, store.Tx.PutRemark, comment)

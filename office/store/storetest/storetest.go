@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open) {
 		{"a person has one round at a time", testCurrent},
 		{"candidates are what can be offered now, in the order in which they run", testCandidates},
 		{"candidates with a limit are the first ones", testCandidateLimit},
+		{"what a team's budget holds comes in the order in which it runs", testNextHeld},
 		{"a person's items are those it has or is asked for", testItemsOf},
 		{"items are counted and listed by state", testCounts},
 		{"dependents are unfinished and live", testDependents},
