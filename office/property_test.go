@@ -25,8 +25,8 @@ import (
 // randomWorlds is how many random worlds a run of the test plays, unless -rapid.checks says otherwise, and randomSteps how much happens in
 // each, on average.
 const (
-	randomWorlds = "20"
-	randomSteps  = "80"
+	randomWorlds = "15"
+	randomSteps  = "70"
 )
 
 // letter is a message that an agent keeps until it is answered: it is sent again after every reconnect, as it was.
