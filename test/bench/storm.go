@@ -39,7 +39,8 @@ func measureStorm(ctx context.Context, s *session) (all result, err error) {
 	err = withOffice(ctx, s, true, stormers, func(p *officeProcess, n int) error {
 		until, hangUp := context.WithCancel(ctx)
 		st := &storm{ctx: until}
-		st.current.Store(p)
+		first := *p // p becomes the next office below, while agents still dial this one
+		st.current.Store(&first)
 		defer st.all.Wait()
 		defer hangUp()
 		if err := p.forget(); err != nil {
