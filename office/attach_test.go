@@ -56,6 +56,23 @@ func TestARequestIsAddedToExistingWork(t *testing.T) {
 	}
 }
 
+func TestALongMessageIsAddedWhole(t *testing.T) {
+	b, a := pulled(t)
+	b.event(workstate.EventPullChanged, "p", shopPull())
+	long := "Also mend the logout. " + strings.Repeat("It never ends. ", 200)
+	answered[protocol.ChatMessageResult](a, said("m1", "", long))
+	session := a.takeNext().WorkItem.ID
+	for range 2 {
+		if got := answered[protocol.WorkAttachResult](a, protocol.WorkAttach{WorkItemID: session, Target: "#12"}); got.Item.ID != "uid-fix" {
+			t.Errorf("it went to %+v", got.Item)
+		}
+	}
+	a.handBack(session, protocol.HandbackDone)
+	if f := a.take("fix").Context.Feedback; len(f) != 1 || f[0].Body != strings.TrimSpace(long) {
+		t.Errorf("the feedback is %+v", f)
+	}
+}
+
 func TestARequestIsAddedToWorkThatNoItemCarries(t *testing.T) {
 	for name, tc := range map[string]struct{ target, kind string }{
 		"a ticket that the person has":             {"acme-12", "ticket"},

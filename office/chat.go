@@ -178,13 +178,13 @@ func filed(it model.Item, request string) *model.Filed {
 	return nil
 }
 
+// shortTitle refuses a title that is none.
+func shortTitle(request string) error { return short("the title of the request", request, maxText) }
+
 // mayFile refuses a request without a title, and one that was filed already.
 func mayFile(it model.Item, request string) error {
 	if oneLine(request, maxTitle) == "" {
 		return protocol.Errorf(protocol.CodeInvalid, "the request has no title")
-	}
-	if err := short("the title of the request", request, maxText); err != nil {
-		return err
 	}
 	if f := filed(it, request); f != nil {
 		as := cmp.Or(f.Ticket, f.ItemID)
@@ -199,13 +199,13 @@ func (r request) workCheck(m protocol.WorkCheck) (protocol.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		return protocol.Ack{}, mayFile(it, m.Request)
+		return protocol.Ack{}, errors.Join(shortTitle(m.Request), mayFile(it, m.Request))
 	})
 }
 
 func (r request) workFileFor(m protocol.WorkFileFor) (protocol.Message, error) {
 	return nil, r.change(func(w *work) error {
-		if err := errors.Join(checkKey("ticket", m.Ticket), short("assignee", m.Assignee, maxName)); err != nil {
+		if err := errors.Join(checkKey("ticket", m.Ticket), short("assignee", m.Assignee, maxName), shortTitle(m.Request)); err != nil {
 			return err
 		}
 		it, err := session(w.tx, r.p, m.WorkItemID)
@@ -270,7 +270,7 @@ func (w *work) file(p *peer, sessionID string, what model.Filed, spec model.Item
 		}
 		return w.filing(at, it)
 	}
-	if err := mayFile(at, what.Request); err != nil {
+	if err := errors.Join(shortTitle(what.Request), mayFile(at, what.Request)); err != nil {
 		return filing{}, err
 	}
 	origin := *at.Origin
