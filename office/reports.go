@@ -40,7 +40,7 @@ type audience struct {
 
 func (a audience) empty() bool { return len(a.threads) == 0 && a.direct == "" }
 
-// audience finds whom to tell of an item: all in its threads; of a blocked one without a thread, its requester, if that is a human of the
+// audienceOf finds whom to tell of an item: all in its threads; of a blocked one without a thread, its requester, if that is a human of the
 // team with an identity in chat.
 func audienceOf(r store.Reader, it model.Item, kind protocol.ChatReportKind) (audience, error) {
 	var a audience
