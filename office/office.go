@@ -30,6 +30,10 @@ import (
 type Options struct {
 	// Store is the office's memory. The office does not close it.
 	Store store.Store
+	// Feed has the records of sessions. The office does not close it. Without it, no session is kept, and the session endpoints say so.
+	Feed store.Feed
+	// Access says who may use sessions; nil refuses everybody.
+	Access Access
 	// Address to listen on, such as :8443. Listener, if set, is used instead.
 	Address  string
 	Listener net.Listener
@@ -55,6 +59,7 @@ type Office struct {
 	hub      *hub.Hub[model.PersonKey, *peer]
 	configs  *configs
 	presence presence
+	live     live
 	// turns has effects leave in the order of the commits.
 	turns turns
 	// due has the people to look at again though nothing happened: a backoff, a timeout, a pause that ends.

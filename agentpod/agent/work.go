@@ -13,6 +13,7 @@ import (
 
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
+	"github.com/bullpen-dev/bullpen/office/feed"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -254,3 +255,12 @@ func over(state protocol.ItemState) bool {
 	}
 	return false
 }
+
+// Record, Delta and Started belong to the session's feed.
+func (s sink) Record(runtime.Record) {}
+
+// Delta shows what the runtime is writing.
+func (s sink) Delta(feed.Delta) {}
+
+// Started says that the turn runs.
+func (s sink) Started() {}

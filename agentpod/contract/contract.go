@@ -25,6 +25,13 @@ const (
 	EnvModel = "BULLPEN_MODEL"
 	// EnvCommand is the program of the command runtime with its arguments, as a JSON list of strings.
 	EnvCommand = "BULLPEN_COMMAND"
+	// EnvGitCredentials is the folder with a folder of credentials for each repository that has some: the keys of its Secret as files
+	// (username and password, or token, or ssh-privatekey with known_hosts). They may change at any time; they are read for each use.
+	EnvGitCredentials = "BULLPEN_GIT_CREDENTIALS"
+	// EnvSecretFiles are the folders, separated by colons, whose files are secrets: their values are masked in records, as are those of
+	// the variables that EnvSecretVars names, separated by commas; a name with a * at its end is the beginning of many.
+	EnvSecretFiles = "BULLPEN_SECRET_FILES"
+	EnvSecretVars  = "BULLPEN_SECRET_VARS"
 	// EnvTmp is a folder for what need not last.
 	EnvTmp = "TMPDIR"
 	// EnvGrace is how many seconds the agent may take to hand back and end after SIGTERM; without it, 25. It has to be less

@@ -6,7 +6,10 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 
+	"github.com/bullpen-dev/bullpen/office/feed"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -32,8 +35,33 @@ type Round struct {
 	Env []string
 	// Model that the person is configured with; empty leaves it to the runtime.
 	Model string
+	// Person is who works, as the team config says. Role is its role there, nil where it has none.
+	Person protocol.TeamPerson
+	Role   *protocol.TeamRole
+	// Workdir is where the program runs: the worktree, where the item has exactly one, else Dir. Worktrees are the item's checkouts.
+	Workdir   string
+	Worktrees []Worktree
+	// Grace is how long a program has to end by itself when ctx ended.
+	Grace time.Duration
 	// Team is the team config that the office gave.
 	Team protocol.TeamConfig
+}
+
+// Worktree is a repository's checkout for one item, on a branch of its own.
+type Worktree struct {
+	// Name is the repository's in the team config, URL where it was cloned from.
+	Name, URL string
+	// Dir is the checkout, Branch its branch, Base the commit that the branch began at.
+	Dir, Branch, Base string
+}
+
+// Record is a message of the runtime for the session's feed, as it came.
+type Record struct {
+	// Source, Format and Type are those of feed.Record; Payload is a JSON object.
+	Source, Format, Type string
+	Payload              json.RawMessage
+	// Echo says which message a user message repeats; see feed.Entry.
+	Echo *int
 }
 
 // Sink takes what a runtime tells while it runs. Its methods do not block for the network and may be called from any
@@ -45,6 +73,12 @@ type Sink interface {
 	Journal(text string)
 	// Session says which runtime session works the item, and its concrete model where known.
 	Session(id, model string)
+	// Record puts a message of the runtime into the session's feed. The bytes are the sink's from then on. Started must come first.
+	Record(r Record)
+	// Delta shows those who watch a piece of what the runtime is writing. It may be dropped.
+	Delta(d feed.Delta)
+	// Started says that the runtime has begun on the round's messages: the turn runs. Only its first call counts.
+	Started()
 	// Usage reports the runtime's usage windows.
 	Usage(windows []protocol.UsageWindow)
 }

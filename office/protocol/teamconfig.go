@@ -86,6 +86,18 @@ type TeamPerson struct {
 	Runtime string `json:"runtime"`
 	// Model is the runtime's name for a model; empty leaves it to the runtime.
 	Model string `json:"model,omitzero"`
+	// Effort is how hard the model thinks: none, low, medium, high, xhigh or max; empty leaves it to the runtime.
+	Effort string `json:"effort,omitzero"`
+	// FallbackModel is used while the model is overloaded, where the runtime can.
+	FallbackModel string `json:"fallback_model,omitzero"`
+	// MaxTurns is the most model calls of a round; 0 is no bound.
+	MaxTurns int `json:"max_turns,omitzero"`
+	// AllowedTools are the only tools that the runtime may use without being asked, in its own words; empty allows all.
+	AllowedTools []string `json:"allowed_tools,omitzero"`
+	// Approvals says what the runtime is told when it asks for permission: allow, or deny.
+	Approvals string `json:"approvals,omitzero"`
+	// MCPServers are servers of the Model Context Protocol that the runtime starts or calls.
+	MCPServers []TeamMCPServer `json:"mcp_servers,omitzero"`
 	// Command is the program of the command runtime, with its arguments.
 	Command []string `json:"command,omitzero"`
 	// Environment replaces the team's, if it is there.
@@ -94,6 +106,18 @@ type TeamPerson struct {
 	Tools []string `json:"tools,omitzero"`
 	// Services are addresses that must answer.
 	Services []TeamService `json:"services,omitzero"`
+}
+
+// TeamMCPServer is a server of the Model Context Protocol: a program with arguments and environment, or a URL with headers. Values of
+// Env and Headers may refer to variables of the agent's environment as ${NAME}, so that no secret stands here.
+type TeamMCPServer struct {
+	// Name is unique among the person's servers.
+	Name    string            `json:"name"`
+	Command string            `json:"command,omitzero"`
+	Args    []string          `json:"args,omitzero"`
+	Env     map[string]string `json:"env,omitzero"`
+	URL     string            `json:"url,omitzero"`
+	Headers map[string]string `json:"headers,omitzero"`
 }
 
 // TeamService is something in the network that a person needs.
@@ -120,6 +144,8 @@ type TeamRepository struct {
 	URL string `json:"url"`
 	// DefaultBranch is the one that work starts from, such as main.
 	DefaultBranch string `json:"default_branch,omitzero"`
+	// Credentials is the folder of this repository's credentials below that of all (BULLPEN_GIT_CREDENTIALS); empty where it has none.
+	Credentials string `json:"credentials,omitzero"`
 }
 
 // TeamUsage is how usage is kept and limited.
@@ -182,6 +208,9 @@ type TeamEnvironment struct {
 type TeamHooks struct {
 	// BuildBase makes what all items share; it runs again when its text changes.
 	BuildBase string `json:"build_base,omitzero"`
+	// BuildBaseInputs are the files, as repository/path, that the base is made of: it is built again when one of them changes. nil is
+	// every source change, an empty list none.
+	BuildBaseInputs []string `json:"build_base_inputs,omitzero"`
 	// AfterCheckout runs in a fresh work folder.
 	AfterCheckout string `json:"after_checkout,omitzero"`
 	// BeforeStart runs before every round.

@@ -179,6 +179,18 @@ type Reader interface {
 	// Seen says whether FirstTime was given the key for this item.
 	Seen(itemID string, key [32]byte) (bool, error)
 
+	// Session gives a session, SessionOf the latest one of an item.
+	Session(id string) (model.Session, error)
+	SessionOf(itemID string) (model.Session, error)
+	// Sessions lists sessions, the latest made first, then by id downwards, at most limit.
+	Sessions(filter model.SessionFilter, limit int) ([]model.Session, error)
+	// Messages gives those of a session's messages that have these ids, in that order; ids without a message are left out.
+	Messages(sessionID string, ids []string) ([]model.Message, error)
+	// Frozen gives what was stored under a hash.
+	Frozen(hash string) ([]byte, error)
+	// Emitted lists the records that wait to be appended to feeds, with a number above after, in order, at most limit.
+	Emitted(after int64, limit int) ([]model.Emitted, error)
+
 	// Windows gives the last usage report of a subscription.
 	Windows(team model.TeamKey, subscription string) (model.Windows, error)
 	// Doctor gives a person's last report.
@@ -232,6 +244,16 @@ type Tx interface {
 	PutDoc(model.Doc) error
 	PutRemark(model.Remark) error
 	ResolveThread(team model.TeamKey, place model.Place, threadID string, resolved bool) error
+
+	// PutSession and PutMessage replace what the store has under the same id; a message's session must be there.
+	PutSession(model.Session) error
+	PutMessage(model.Message) error
+	// PutFrozen stores what sessions were started with, unless it is there.
+	PutFrozen(hash string, body []byte) error
+	// Emit gives a record that the office writes into a feed its number and keeps it; DropEmitted forgets those up to a number, once the
+	// feed has them.
+	Emit(*model.Emitted) error
+	DropEmitted(upTo int64) error
 
 	// FirstTime says whether the key was never given before for this item, and remembers it: how repeats of a message are
 	// recognised, durably.

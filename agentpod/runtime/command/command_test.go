@@ -18,6 +18,7 @@ import (
 
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/process"
+	"github.com/bullpen-dev/bullpen/office/feed"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -288,3 +289,7 @@ func TestTheProgramInTheDocumentationWorks(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+func (r *recorder) Record(runtime.Record) {}
+func (r *recorder) Delta(feed.Delta)      {}
+func (r *recorder) Started()              {}
