@@ -4,6 +4,20 @@
 // A record is an envelope around a payload. The payload of a runtime's message is kept as the runtime wrote it: unknown fields, the order
 // of keys and numbers of any size go through unchanged, so payloads are raw JSON here and the types beside them are views for those who
 // read. What the schema does not know is of kind unknown and keeps its place. The package depends on nothing but the standard library.
+//
+// Where to find what:
+//
+//	Record, AppendRecord, DecodeRecord       the envelope: encode.go, decode.go
+//	Classify, Derive                         which kind a payload is, and the fields of the envelope that repeat it
+//	Schema                                   the JSON Schema of everything here, which Classify follows
+//	MessageReceived and the other payloads   the platform's own events: platform.go
+//	ClaudeMessage, CodexNotification         views of what the runtimes say: claude.go, codex.go, codex_jsonl.go
+//	Session                                  the session object: object*.go, session.go
+//	AppendSnapshot and others, DecodeFrame   the stream of protocol 6: frame.go, frame_decode.go
+//	Entry, Upload and others                 the record upload: ingest.go
+//
+// The formats have their version in their name. claude_jsonl@1, codex_app_server@1 and ellipsis_lifecycle@1 are written today; claude_sdk@1
+// and codex_jsonl@1 are read only.
 package feed
 
 import (
@@ -83,6 +97,8 @@ type Record struct {
 	Duration  *int64    `json:"duration"`
 	Model     *string   `json:"model"`
 	CreatedAt time.Time `json:"created_at"`
+	// Extra is a JSON object of the fields that a record came with and that this package does not know; nil where there are none.
+	Extra json.RawMessage `json:"-"`
 }
 
 // TokensInfo is what one record tells of usage.

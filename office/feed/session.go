@@ -1,6 +1,6 @@
 package feed
 
-// This file has the session object: what a watcher sees of a session beside its records.
+// This file has what is said of sessions outside the session object: whose records they are, and what they did to git.
 
 import "time"
 
@@ -13,7 +13,7 @@ type SessionRef struct {
 
 // Git is what a session did to git, an entry for each repository in its workspace.
 type Git struct {
-	Repos []GitRepo `json:"repos"`
+	Repos List[GitRepo] `json:"repos"`
 }
 
 // GitRepo is one repository of a workspace.
@@ -23,14 +23,14 @@ type GitRepo struct {
 	// LocalCommit is the commit that the worktree is at.
 	LocalCommit *string `json:"local_commit"`
 	// LocalUncommittedFiles have changes that no commit has.
-	LocalUncommittedFiles []GitFile `json:"local_uncommitted_files"`
+	LocalUncommittedFiles List[GitFile] `json:"local_uncommitted_files"`
 	// RemoteBranch is the branch's name at the remote and RemoteCommit where it is there, as far as was pushed.
 	RemoteBranch *string `json:"remote_branch"`
 	RemoteCommit *string `json:"remote_commit"`
 	// Commits are those that the branch has beyond where it began, the latest first, of which there may be more than are listed.
-	Commits      []GitCommit `json:"commits"`
-	CommitsTotal int         `json:"commits_total"`
-	PRs          []GitPR     `json:"prs"`
+	Commits      List[GitCommit] `json:"commits"`
+	CommitsTotal int             `json:"commits_total"`
+	PRs          List[GitPR]     `json:"prs"`
 }
 
 // GitFile is a file with uncommitted changes. Status is added, modified, deleted, renamed or untracked.
