@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -57,7 +59,7 @@ func planObjects(s *personSnapshot, operator podspec.Operator) *wanted {
 		return w
 	}
 	home, err := podspec.Home(s.person, w.settings)
-	pod, podErr := podspec.Pod(s.person, w.settings, operator)
+	pod, podErr := podspec.Pod(s.person, w.settings, operator, gitCredentials(s.team)...)
 	if err := errors.Join(err, podErr); err != nil {
 		w.problem = &problem{reason: api.ReasonInvalidPatch, message: err.Error(), stalled: true}
 		w.token = validToken(s.secret)
@@ -302,6 +304,38 @@ func (r *personReconciler) whose(ctx context.Context, person *api.Person, object
 	return errStale
 }
 
+// gitCredentials names the Secrets that a team's repositories ask for.
+func gitCredentials(team *api.Team) []api.ObjectName {
+	var names []api.ObjectName
+	if team != nil {
+		for _, r := range team.Spec.Repositories {
+			names = append(names, r.CredentialsSecret)
+		}
+	}
+	return names
+}
+
+func mcpServers(list []api.MCPServer) []protocol.TeamMCPServer {
+	var servers []protocol.TeamMCPServer
+	for _, s := range list {
+		server := protocol.TeamMCPServer{Name: s.Name, Command: s.Command, Args: s.Args, URL: s.URL}
+		for _, e := range s.Env {
+			if server.Env == nil {
+				server.Env = make(map[string]string, len(s.Env))
+			}
+			server.Env[e.Name] = e.Value
+		}
+		for _, h := range s.Headers {
+			if server.Headers == nil {
+				server.Headers = make(map[string]string, len(s.Headers))
+			}
+			server.Headers[h.Name] = h.Value
+		}
+		servers = append(servers, server)
+	}
+	return servers
+}
+
 // personFacts is what the office hears of a person.
 func personFacts(s *personSnapshot, want *wanted) model.Person {
 	person := s.person
@@ -311,11 +345,19 @@ func personFacts(s *personSnapshot, want *wanted) model.Person {
 			Team:   model.TeamKey{Namespace: person.Namespace, Name: string(person.Spec.Team)},
 			Handle: person.HandleOrName(),
 		},
-		Name:         person.Name,
-		DisplayName:  person.Spec.DisplayName,
-		Role:         string(person.Spec.Role),
-		Runtime:      string(want.settings.Runtime),
-		Model:        want.settings.Model,
+		Name:        person.Name,
+		DisplayName: person.Spec.DisplayName,
+		Role:        string(person.Spec.Role),
+		Runtime:     string(want.settings.Runtime),
+		Model:       want.settings.Model,
+
+		Effort:        want.settings.Effort,
+		FallbackModel: want.settings.FallbackModel,
+		MaxTurns:      int(ptr.Deref(want.settings.MaxTurns, 0)),
+		AllowedTools:  want.settings.AllowedTools,
+		Approvals:     strings.ToLower(string(want.settings.Approvals)),
+		MCPServers:    mcpServers(want.settings.MCPServers),
+
 		Subscription: person.Spec.Subscription,
 		Tools:        person.Spec.Tools,
 		Command:      want.settings.Command,

@@ -123,7 +123,7 @@ func TestPersonFacts(t *testing.T) {
 	got := personFacts(s, planObjects(s, testOperator))
 	want := model.Person{
 		UID: "ada-uid", Key: model.PersonKey{Team: model.TeamKey{Namespace: "dev", Name: "core"}, Handle: "ada"}, Name: "ada", DisplayName: "ada",
-		Runtime: "command", Services: []protocol.TeamService{{Name: "db", Address: "db:5432"}}, TokenHash: got.TokenHash,
+		Runtime: "command", Approvals: "allow", Services: []protocol.TeamService{{Name: "db", Address: "db:5432"}}, TokenHash: got.TokenHash,
 		Environment: &protocol.TeamEnvironment{Hooks: protocol.TeamHooks{BuildBase: "team", BeforeStart: "own"}},
 		CreatedAt:   noon.Add(-time.Hour),
 	}

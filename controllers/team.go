@@ -47,7 +47,8 @@ const (
 
 type teamReconciler struct {
 	reconciler
-	tokens eventsTokens
+	tokens     eventsTokens
+	namespaces namespaceUIDs
 }
 
 func setupTeams(mgr ctrl.Manager, base reconciler, changes *router, o Options) error {
@@ -57,7 +58,10 @@ func setupTeams(mgr ctrl.Manager, base reconciler, changes *router, o Options) e
 		Watches(&api.Person{}, handler.EnqueueRequestsFromMapFunc(teamOf)).
 		WatchesRawSource(changes.source(model.ChangedTeam)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrency}).
-		Complete(&teamReconciler{reconciler: base, tokens: eventsTokens{read: make(map[types.NamespacedName]readToken)}})
+		Complete(&teamReconciler{
+			reconciler: base, tokens: eventsTokens{read: make(map[types.NamespacedName]readToken)},
+			namespaces: namespaceUIDs{byID: make(map[types.UID]types.UID)},
+		})
 }
 
 func teamOf(_ context.Context, o client.Object) []reconcile.Request {
@@ -79,6 +83,7 @@ func (r *teamReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 		}
 		r.writes.forget(teamKey(req.NamespacedName))
 		r.tokens.forget(req.NamespacedName)
+		r.namespaces.forget()
 		return outcome(r.office.ForgetTeam(ctx, model.TeamKey{Namespace: req.Namespace, Name: req.Name}), 0)
 	}
 	// 3. Read the token of its events, and tell the office the team as declared.
@@ -90,7 +95,13 @@ func (r *teamReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if token.ready != nil {
 		again = tokenEvery
 	}
-	syncErr := r.office.SyncTeam(ctx, teamFacts(team, token.hash))
+	namespace, err := r.namespaces.of(ctx, r.live, team)
+	if err != nil {
+		return outcome(err, 0)
+	}
+	facts := teamFacts(team, token.hash)
+	facts.NamespaceUID = string(namespace)
+	syncErr := r.office.SyncTeam(ctx, facts)
 	// 4. Status may wait for its turn; people change often. A spec that was not seen yet goes first.
 	seen := team.Status.ObservedGeneration == team.Generation
 	if wait := r.writes.wait(keyOf(team), r.now(), rosterEvery); wait > 0 && seen {
@@ -155,7 +166,9 @@ func teamFacts(team *api.Team, token [sha256.Size]byte) model.Team {
 	}
 	for _, repo := range spec.Repositories {
 		config.Repositories = append(config.Repositories,
-			protocol.TeamRepository{Name: string(repo.Name), URL: repo.URL, DefaultBranch: repo.DefaultBranch})
+			protocol.TeamRepository{
+				Name: string(repo.Name), URL: repo.URL, DefaultBranch: repo.DefaultBranch, Credentials: string(repo.CredentialsSecret),
+			})
 	}
 	pauseAt := float64(ptr.Deref(spec.Usage.PauseAtPercent, defaultPauseAt)) / 100
 	config.Usage.TrackCost = spec.Usage.TrackCost
@@ -174,8 +187,17 @@ func teamFacts(team *api.Team, token [sha256.Size]byte) model.Team {
 		Usage: model.UsagePolicy{
 			TrackCost: spec.Usage.TrackCost, PauseAt: pauseAt, Budgets: budgetsOf(spec.Usage.Budgets), Prices: pricesOf(spec.Usage.Prices),
 		},
+		Retention:       retentionOf(spec.Sessions.Retention),
 		EventsTokenHash: token,
 	}
+}
+
+func retentionOf(r api.SessionRetention) model.Retention {
+	var bytes int64
+	if r.MaxSize != nil {
+		bytes = r.MaxSize.Value()
+	}
+	return model.Retention{MaxAge: duration(r.MaxAge, 0), MaxBytes: bytes}
 }
 
 // contextLimits takes the limits that are given, and the others from the defaults.
@@ -201,7 +223,7 @@ func teamHooks(hooks *api.EnvironmentHooks) protocol.TeamHooks {
 		return protocol.TeamHooks{}
 	}
 	return protocol.TeamHooks{
-		BuildBase: hooks.BuildBase, AfterCheckout: hooks.AfterCheckout, BeforeStart: hooks.BeforeStart, OnAct: hooks.OnAct, OnReport: hooks.OnReport,
+		BuildBase: hooks.BuildBase, BuildBaseInputs: hooks.BuildBaseInputs, AfterCheckout: hooks.AfterCheckout, BeforeStart: hooks.BeforeStart, OnAct: hooks.OnAct, OnReport: hooks.OnReport,
 	}
 }
 

@@ -93,7 +93,8 @@ func render(team model.Team, people []model.Person) (protocol.Raw, error) {
 	for _, p := range people {
 		entry := protocol.TeamPerson{
 			Handle: p.Key.Handle, Name: p.DisplayName, Runtime: p.Runtime, Model: p.Model, Tools: p.Tools, Services: p.Services,
-			Command: p.Command, Environment: p.Environment,
+			Command: p.Command, Environment: p.Environment, Effort: p.Effort, FallbackModel: p.FallbackModel, MaxTurns: p.MaxTurns,
+			AllowedTools: p.AllowedTools, Approvals: p.Approvals, MCPServers: p.MCPServers,
 		}
 		if roles[p.Role] {
 			entry.Role = p.Role

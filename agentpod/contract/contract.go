@@ -29,9 +29,13 @@ const (
 	// (username and password, or token, or ssh-privatekey with known_hosts). They may change at any time; they are read for each use.
 	EnvGitCredentials = "BULLPEN_GIT_CREDENTIALS"
 	// EnvSecretFiles are the folders, separated by colons, whose files are secrets: their values are masked in records, as are those of
-	// the variables that EnvSecretVars names, separated by commas; a name with a * at its end is the beginning of many.
+	// the variables that EnvSecretVars names, separated by commas; a name with a * at its end is the beginning of many, and one with a !
+	// before it is no secret whatever else names it, as are the contract's own and what every process has (PATH, HOME, …).
 	EnvSecretFiles = "BULLPEN_SECRET_FILES"
 	EnvSecretVars  = "BULLPEN_SECRET_VARS"
+	// EnvSpoolRoom is the most MiB that records may take in the home until the office has them; without it a quarter of the file system,
+	// and at most 1024.
+	EnvSpoolRoom = "BULLPEN_SPOOL_MIB"
 	// EnvTmp is a folder for what need not last.
 	EnvTmp = "TMPDIR"
 	// EnvGrace is how many seconds the agent may take to hand back and end after SIGTERM; without it, 25. It has to be less
@@ -104,6 +108,8 @@ const (
 	HomePath  = "/home/agent"
 	TokenPath = "/var/run/bullpen"
 	TmpPath   = "/tmp"
+	// GitCredentialsPath has a folder for each Secret with credentials of a repository; see EnvGitCredentials.
+	GitCredentialsPath = "/var/run/bullpen-git"
 	// TokenKey and CAKey are the keys of the agent's Secret.
 	TokenKey = "token"
 	CAKey    = "ca.crt"

@@ -39,11 +39,13 @@ type Operator struct {
 // Pod is the agent's pod, patched, checked, and annotated with the hash of all that it was made of: where the annotation of a
 // running pod differs, the pod is to be replaced. The live spec is never compared, because the API server and webhooks fill it
 // in. An error is an *InvalidError with a sentence for the user.
-func Pod(person *api.Person, settings api.AgentSettings, operator Operator) (*corev1.Pod, error) {
+//
+// credentials name the Secrets that the team's repositories ask for.
+func Pod(person *api.Person, settings api.AgentSettings, operator Operator, credentials ...api.ObjectName) (*corev1.Pod, error) {
 	pod := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: meta(person, AgentName(person.Name)),
-		Spec:       podSpec(person, settings, operator),
+		Spec:       podSpec(person, settings, operator, distinct(credentials)),
 	}
 	want := pod.DeepCopy()
 	pod, err := applyPatches(pod, settings.Patches)
@@ -64,7 +66,14 @@ func Pod(person *api.Person, settings api.AgentSettings, operator Operator) (*co
 	return pod, nil
 }
 
-func podSpec(person *api.Person, settings api.AgentSettings, operator Operator) corev1.PodSpec {
+// distinct gives the names in order, each once.
+func distinct(names []api.ObjectName) []api.ObjectName {
+	names = slices.DeleteFunc(slices.Clone(names), func(n api.ObjectName) bool { return n == "" })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func podSpec(person *api.Person, settings api.AgentSettings, operator Operator, credentials []api.ObjectName) corev1.PodSpec {
 	no, yes, user, grace := false, true, userID, GracePeriodSeconds
 	onMismatch := corev1.FSGroupChangeOnRootMismatch
 	spec := corev1.PodSpec{
@@ -81,8 +90,8 @@ func podSpec(person *api.Person, settings api.AgentSettings, operator Operator) 
 			FSGroupChangePolicy: &onMismatch,
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Containers:   []corev1.Container{container(person, settings, operator)},
-		Volumes:      volumes(person, settings),
+		Containers:   []corev1.Container{container(person, settings, operator, credentials)},
+		Volumes:      volumes(person, settings, credentials),
 		NodeSelector: settings.NodeSelector,
 		Tolerations:  settings.Tolerations,
 	}
@@ -95,14 +104,14 @@ func podSpec(person *api.Person, settings api.AgentSettings, operator Operator) 
 	return spec
 }
 
-func container(person *api.Person, settings api.AgentSettings, operator Operator) corev1.Container {
+func container(person *api.Person, settings api.AgentSettings, operator Operator, credentials []api.ObjectName) corev1.Container {
 	no, yes := false, true
 	c := corev1.Container{
 		Name:            contract.ContainerName,
 		Image:           cmp.Or(settings.Image, operator.Image),
 		ImagePullPolicy: settings.ImagePullPolicy,
 		Command:         []string{contract.AgentBinary},
-		Env:             environment(person, settings, operator),
+		Env:             environment(person, settings, operator, credentials),
 		Resources:       *settings.Resources,
 		SecurityContext: &corev1.SecurityContext{
 			RunAsNonRoot:             &yes,
@@ -128,11 +137,16 @@ func container(person *api.Person, settings api.AgentSettings, operator Operator
 			SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: string(use.Name)}},
 		})
 	}
+	for i, name := range credentials {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{
+			Name: credentialsVolume(i), MountPath: contract.GitCredentialsPath + "/" + string(name), ReadOnly: true,
+		})
+	}
 	return c
 }
 
 // environment has the contract's variables first. Kubernetes lets env win over envFrom, so no key of a Secret replaces them.
-func environment(person *api.Person, settings api.AgentSettings, operator Operator) []corev1.EnvVar {
+func environment(person *api.Person, settings api.AgentSettings, operator Operator, credentials []api.ObjectName) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: contract.EnvHome, Value: contract.HomePath},
 		{Name: contract.EnvTmp, Value: contract.TmpPath},
@@ -145,6 +159,7 @@ func environment(person *api.Person, settings api.AgentSettings, operator Operat
 		{Name: contract.EnvGrace, Value: strconv.FormatInt(agentGraceSeconds, 10)},
 		{Name: contract.EnvRuntime, Value: string(settings.Runtime)},
 	}
+	env = append(env, secretsEnv(settings, credentials)...)
 	if settings.Model != "" {
 		env = append(env, corev1.EnvVar{Name: contract.EnvModel, Value: literal(settings.Model)})
 	}
@@ -161,6 +176,38 @@ func environment(person *api.Person, settings api.AgentSettings, operator Operat
 	return env
 }
 
+// secretsEnv says where the agent finds the credentials of repositories, and what it has to mask in the records of sessions.
+func secretsEnv(settings api.AgentSettings, credentials []api.ObjectName) []corev1.EnvVar {
+	var env []corev1.EnvVar
+	var files, vars []string
+	for _, use := range settings.Secrets {
+		if use.MountPath != "" {
+			files = append(files, use.MountPath)
+		}
+	}
+	if len(credentials) > 0 {
+		env = append(env, corev1.EnvVar{Name: contract.EnvGitCredentials, Value: contract.GitCredentialsPath})
+		files = append(files, contract.GitCredentialsPath)
+	}
+	for _, use := range settings.Secrets {
+		if use.MountPath == "" {
+			vars = append(vars, use.EnvPrefix+"*")
+		}
+	}
+	if len(vars) > 0 {
+		for _, e := range settings.Env {
+			vars = append(vars, "!"+e.Name) // plain, for everybody to read
+		}
+	}
+	if len(files) > 0 {
+		env = append(env, corev1.EnvVar{Name: contract.EnvSecretFiles, Value: literal(strings.Join(files, ":"))})
+	}
+	if len(vars) > 0 {
+		env = append(env, corev1.EnvVar{Name: contract.EnvSecretVars, Value: literal(strings.Join(vars, ","))})
+	}
+	return env
+}
+
 // literal keeps Kubernetes from replacing $(NAME), and $$, in a value that is meant as it stands.
 func literal(value string) string {
 	if !strings.Contains(value, "$(") && !strings.Contains(value, "$$") {
@@ -169,7 +216,7 @@ func literal(value string) string {
 	return strings.ReplaceAll(value, "$", "$$")
 }
 
-func volumes(person *api.Person, settings api.AgentSettings) []corev1.Volume {
+func volumes(person *api.Person, settings api.AgentSettings, credentials []api.ObjectName) []corev1.Volume {
 	readable, tmpSize := int32(0o440), resource.MustParse(TmpSize)
 	list := []corev1.Volume{
 		{Name: contract.HomeVolume, VolumeSource: corev1.VolumeSource{
@@ -196,8 +243,16 @@ func volumes(person *api.Person, settings api.AgentSettings) []corev1.Volume {
 			}})
 		}
 	}
+	optional := true // a missing Secret keeps git from pushing, not the agent from starting
+	for i, name := range credentials {
+		list = append(list, corev1.Volume{Name: credentialsVolume(i), VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: string(name), DefaultMode: &readable, Optional: &optional},
+		}})
+	}
 	return list
 }
+
+func credentialsVolume(i int) string { return fmt.Sprintf("git-%d", i) }
 
 func secretVolume(i int) string { return fmt.Sprintf("secret-%d", i) }
 

@@ -31,6 +31,12 @@ func Settings(team, person api.AgentSettings) api.AgentSettings {
 		ImagePullSecrets: joinByKey(team.ImagePullSecrets, person.ImagePullSecrets, func(n api.ObjectName) api.ObjectName { return n }),
 		Runtime:          cmp.Or(person.Runtime, team.Runtime, api.RuntimeCommand),
 		Model:            cmp.Or(person.Model, team.Model),
+		Effort:           cmp.Or(person.Effort, team.Effort),
+		FallbackModel:    cmp.Or(person.FallbackModel, team.FallbackModel),
+		MaxTurns:         cmp.Or(person.MaxTurns, team.MaxTurns),
+		AllowedTools:     firstList(person.AllowedTools, team.AllowedTools),
+		Approvals:        cmp.Or(person.Approvals, team.Approvals, api.ApprovalsAllow),
+		MCPServers:       joinByKey(team.MCPServers, person.MCPServers, func(s api.MCPServer) string { return s.Name }),
 		Command:          firstList(person.Command, team.Command),
 		Resources:        cmp.Or(person.Resources, team.Resources, defaultResources()).DeepCopy(),
 		Home:             joinHome(team.Home, person.Home),
@@ -74,13 +80,18 @@ func joinHooks(team, person *api.EnvironmentHooks) *api.EnvironmentHooks {
 	if team == nil || person == nil {
 		return cmp.Or(person, team).DeepCopy()
 	}
-	return &api.EnvironmentHooks{
-		BuildBase:     cmp.Or(person.BuildBase, team.BuildBase),
-		AfterCheckout: cmp.Or(person.AfterCheckout, team.AfterCheckout),
-		BeforeStart:   cmp.Or(person.BeforeStart, team.BeforeStart),
-		OnAct:         cmp.Or(person.OnAct, team.OnAct),
-		OnReport:      cmp.Or(person.OnReport, team.OnReport),
+	joined := &api.EnvironmentHooks{
+		BuildBase:       cmp.Or(person.BuildBase, team.BuildBase),
+		BuildBaseInputs: team.BuildBaseInputs,
+		AfterCheckout:   cmp.Or(person.AfterCheckout, team.AfterCheckout),
+		BeforeStart:     cmp.Or(person.BeforeStart, team.BeforeStart),
+		OnAct:           cmp.Or(person.OnAct, team.OnAct),
+		OnReport:        cmp.Or(person.OnReport, team.OnReport),
 	}
+	if person.BuildBase != "" || person.BuildBaseInputs != nil { // the inputs are those of the script
+		joined.BuildBaseInputs = person.BuildBaseInputs
+	}
+	return joined.DeepCopy()
 }
 
 // joinByKey keeps the order of base, with elements of over in the place of those with the same key, and the rest after them.

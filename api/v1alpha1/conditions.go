@@ -58,6 +58,8 @@ const (
 	ReasonMoved = "Moved"
 	// ReasonBudgetStopped: a usage budget ended the item's round.
 	ReasonBudgetStopped = "BudgetStopped"
+	// ReasonStopped: somebody stopped the session; the item waits for what they say next.
+	ReasonStopped = "Stopped"
 )
 
 // Reasons of the condition BudgetWarning, on every kind.

@@ -77,6 +77,51 @@ type AgentSettings struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([^\\\\s-][^\\\\s]*)?$')",message="model is a model's name without blanks, and does not begin with '-'"
 	Model string `json:"model,omitempty"`
 
+	// Effort is how hard the model thinks. Empty leaves it to the runtime. Agents hear of a change at their next welcome and use it from
+	// the next round on; no new pod is needed.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=none;low;medium;high;xhigh;max
+	Effort string `json:"effort,omitempty"`
+
+	// FallbackModel is used while the model is overloaded, by runtimes that can. A change takes effect as that of effort.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([^\\\\s-][^\\\\s]*)?$')",message="fallbackModel is a model's name without blanks, and does not begin with '-'"
+	FallbackModel string `json:"fallbackModel,omitempty"`
+
+	// MaxTurns is the most model calls of one round, by runtimes that can count them. A change takes effect as that of effort.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	MaxTurns *int32 `json:"maxTurns,omitempty"`
+
+	// AllowedTools are the tools that the runtime may use without being asked, in its own words, for example Bash(git:*). Without any,
+	// approvals decides about all. A change takes effect as that of effort.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=300
+	AllowedTools []string `json:"allowedTools,omitempty"`
+
+	// Approvals says what a runtime is told that asks for permission: Allow (the default; the pod is the sandbox) or Deny. A change takes
+	// effect as that of effort.
+	//
+	// +optional
+	Approvals ApprovalPolicy `json:"approvals,omitempty"`
+
+	// MCPServers are servers of the Model Context Protocol for the runtime. A change takes effect as that of effort.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	MCPServers []MCPServer `json:"mcpServers,omitempty"`
+
 	// Command is the program of the command runtime and its arguments, without a shell. It runs in the item's folder, with
 	// the offer as JSON on its standard input.
 	//
@@ -157,6 +202,86 @@ type AgentSettings struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Patches []Patch `json:"patches,omitempty"`
+}
+
+// ApprovalPolicy says what a runtime is told that asks for permission: Allow or Deny.
+//
+// +kubebuilder:validation:Enum=Allow;Deny
+type ApprovalPolicy string
+
+// The approval policies.
+const (
+	ApprovalsAllow ApprovalPolicy = "Allow"
+	ApprovalsDeny  ApprovalPolicy = "Deny"
+)
+
+// MCPServer is a server of the Model Context Protocol: a program that the runtime starts, or a URL that it calls.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.command) != has(self.url)",message="give exactly one of command and url"
+// +kubebuilder:validation:XValidation:rule="has(self.command) || !has(self.args) && !has(self.env)",message="args and env belong to a server with a command"
+// +kubebuilder:validation:XValidation:rule="has(self.url) || !has(self.headers)",message="headers belong to a server with a url"
+type MCPServer struct {
+	// Name of the server; the runtime's names of its tools begin with it.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]+$')",message="the name of a server has letters, digits, '-' and '_'"
+	Name string `json:"name"`
+
+	// Command is the program.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Command string `json:"command,omitempty"`
+
+	// Args are the program's arguments.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	Args []string `json:"args,omitempty"`
+
+	// Env are variables of the program. A value may refer to the agent's own variables as ${NAME}: that is how it gets a secret.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Env []EnvVar `json:"env,omitempty"`
+
+	// URL is the server's address, for servers that speak HTTP.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^\\\\s]+$') && !self.matches('^https?://[^/]*@')",message="url begins with http:// or https://, and has no user or password"
+	URL string `json:"url,omitempty"`
+
+	// Headers are sent with each request to the URL. A value may refer to the agent's variables as ${NAME}.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Headers []Header `json:"headers,omitempty"`
+}
+
+// Header is one header of an HTTP request.
+type Header struct {
+	// Name of the header.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9-]+$')",message="the name of a header has letters, digits and '-'"
+	Name string `json:"name"`
+
+	// Value of the header. Secrets do not belong here: refer to a variable as ${NAME}.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Value string `json:"value,omitempty"`
 }
 
 // HomeSettings describe the volume that an agent keeps.
@@ -250,6 +375,17 @@ type EnvironmentHooks struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	BuildBase string `json:"buildBase,omitempty"`
+
+	// BuildBaseInputs are the files that buildBase depends on, as repository/path: it runs again when one of them changes. Without this
+	// field, any change of the sources runs it again; an empty list says that it depends on none.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9][a-z0-9-]*/[^/].*$') && !self.contains('..')",message="an input is a repository's name and a path in it, for example app/go.sum"
+	BuildBaseInputs []string `json:"buildBaseInputs,omitzero"`
 
 	// AfterCheckout runs once after an item's folder was made.
 	//

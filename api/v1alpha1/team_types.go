@@ -62,6 +62,11 @@ type TeamSpec struct {
 	// +optional
 	Pipeline Pipeline `json:"pipeline,omitempty"`
 
+	// Sessions says how long the records of sessions are kept.
+	//
+	// +optional
+	Sessions SessionsPolicy `json:"sessions,omitempty"`
+
 	// Events says who may send events to the office: what happened in a tracker, at a code host or in a chat. Without it, the
 	// office takes none.
 	//
@@ -162,7 +167,7 @@ type Repository struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((https?|ssh|git|file)://|/|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:)[^\\\\s]+$')",message="url is what git clones: https://, ssh://, git:// or file://, user@host:path, or an absolute path"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z]+://[^/]*:[^/]*@') && !self.matches('^https?://[^/]*@')",message="url must not hold a user, token or password: name the Secret that has it under agent.secrets"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z]+://[^/]*:[^/]*@') && !self.matches('^https?://[^/]*@')",message="url must not hold a user, token or password: name the Secret that has it as credentialsSecret"
 	URL string `json:"url"`
 
 	// DefaultBranch that work starts from. Default: the remote's HEAD.
@@ -171,6 +176,14 @@ type Repository struct {
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9_][^\\\\s~^:?*\\\\[\\\\\\\\]*)?$') && !self.contains('..')",message="defaultBranch is the name of a branch, for example main"
 	DefaultBranch string `json:"defaultBranch,omitempty"`
+
+	// CredentialsSecret names a Secret of the team's namespace with what git needs for this URL: username and password, or token, or
+	// ssh-privatekey with, better, known_hosts. Agents read it anew for each use of git, so a renewed one is there for the next push. A
+	// Secret that another repository names too is the same one. A change takes effect with the next pod.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	CredentialsSecret ObjectName `json:"credentialsSecret,omitempty"`
 }
 
 // UsagePolicy says when usage holds work back.
@@ -349,6 +362,33 @@ type ContextLimits struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Items *int32 `json:"items,omitempty"`
+}
+
+// SessionsPolicy says how long the records of sessions are kept.
+type SessionsPolicy struct {
+	// Retention bounds the records of closed sessions; those of open ones are always kept. A change takes effect within minutes.
+	//
+	// +optional
+	Retention SessionRetention `json:"retention,omitempty"`
+}
+
+// SessionRetention bounds what is kept of closed sessions.
+type SessionRetention struct {
+	// MaxAge is how long the records of a session are kept after it was closed, for example 720h. Default: for ever.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h))+$') && duration(self) >= duration('1m') && duration(self) <= duration('87600h')",message="maxAge is a duration between 1m and 87600h, for example 720h"
+	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
+
+	// MaxSize bounds the bytes of all records of the team: the session that was closed first goes first. Default: no bound.
+	//
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="maxSize is a quantity of at least 1Mi, for example 20Gi"
+	MaxSize *resource.Quantity `json:"maxSize,omitempty"`
 }
 
 // Events says who may send events to the office.

@@ -32,17 +32,26 @@ func (k PersonKey) String() string { return k.Team.String() + "/" + k.Handle }
 
 // Team is a team as its user declared it, with every default filled in.
 type Team struct {
-	// UID is the UID of the Team object.
-	UID string
-	Key TeamKey
+	// UID is the UID of the Team object, NamespaceUID that of its namespace; empty where it could not be read.
+	UID          string
+	NamespaceUID string
+	Key          TeamKey
 	// Config is what agents are told in welcome; its people are filled in by the office from the people it knows.
 	Config protocol.TeamConfig
 	// Suspended stops new offers; rounds that run go on.
 	Suspended bool
 	Policy    Policy
 	Usage     UsagePolicy
+	// Retention bounds the records of closed sessions.
+	Retention Retention
 	// EventsTokenHash is the SHA-256 of the token that events from outside come with; zero takes none.
 	EventsTokenHash [32]byte
+}
+
+// Retention bounds what is kept of closed sessions; zero values do not.
+type Retention struct {
+	MaxAge   time.Duration
+	MaxBytes int64
 }
 
 // Policy says how rounds of a team are run.
@@ -117,6 +126,13 @@ type Person struct {
 	Role        string
 	Runtime     string
 	Model       string
+	// Effort, FallbackModel, MaxTurns, AllowedTools, Approvals and MCPServers are what the runtime is told; see protocol.TeamPerson.
+	Effort        string
+	FallbackModel string
+	MaxTurns      int
+	AllowedTools  []string
+	Approvals     string
+	MCPServers    []protocol.TeamMCPServer
 	// Subscription is shared by the people whose usage windows are the same; empty means the person's own.
 	Subscription string
 	// Tools and Services are what the doctor checks.
@@ -371,7 +387,9 @@ type Round struct {
 	// Answered says that a question of the item's agent was answered while the round was offered or ran.
 	Answered bool
 	// Produced is what the agent made in this round, as refs; TicketStatus the status of the item's ticket when it was accepted.
-	Produced     []string
+	Produced []string
+	// StoppedBy is who stopped it, empty where nobody did.
+	StoppedBy    string
 	TicketStatus protocol.TicketStatus
 	Usage        Usage
 }

@@ -28,6 +28,7 @@ const (
 	ReasonCanceled          = "Canceled"
 	ReasonMoved             = "Moved"
 	ReasonBudgetStopped     = "BudgetStopped"
+	ReasonStopped           = "Stopped"
 )
 
 // Reasons of a warning about a budget, the worst first.

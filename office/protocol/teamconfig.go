@@ -112,11 +112,16 @@ type TeamPerson struct {
 // Env and Headers may refer to variables of the agent's environment as ${NAME}, so that no secret stands here.
 type TeamMCPServer struct {
 	// Name is unique among the person's servers.
-	Name    string            `json:"name"`
-	Command string            `json:"command,omitzero"`
-	Args    []string          `json:"args,omitzero"`
-	Env     map[string]string `json:"env,omitzero"`
-	URL     string            `json:"url,omitzero"`
+	Name string `json:"name"`
+	// Command is the program to start; empty for a server that is called.
+	Command string `json:"command,omitzero"`
+	// Args are the program's arguments.
+	Args []string `json:"args,omitzero"`
+	// Env are variables of the program, on top of the agent's own.
+	Env map[string]string `json:"env,omitzero"`
+	// URL is the address to call; empty for a program.
+	URL string `json:"url,omitzero"`
+	// Headers go with each call.
 	Headers map[string]string `json:"headers,omitzero"`
 }
 
