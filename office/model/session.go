@@ -71,9 +71,14 @@ type Session struct {
 	// Turn runs, or is the last one that did; Pending waits for its round. Each is nil where there is none.
 	Turn    *Turn
 	Pending *Turn
-	// Usage of the session's rounds, and the model that its tokens went to.
-	Usage Usage
-	Model string
+	// Past are turns before Turn, the latest last, at most MaxPast: records of them may still come.
+	Past []Turn
+	// Usage of the session's rounds, and the model that its tokens went to. UsageBefore is what the item had used before the session began.
+	Usage       Usage
+	UsageBefore Usage
+	Model       string
+	// Closing says that a message was taken after which no other comes: the session closes with the turn that answers it.
+	Closing bool
 	// Frozen is the hash of what the session was started with (store.Reader.Frozen); empty until its first round was accepted.
 	Frozen string
 	// Git is what the agent last found in its repositories.
@@ -81,6 +86,22 @@ type Session struct {
 	// Summary is the last progress, and when it was told.
 	Summary   string
 	SummaryAt time.Time
+}
+
+// MaxPast is how many turns a session remembers beyond the one that is shown.
+const MaxPast = 16
+
+// OfRound gives the turn of a round, nil where the session does not remember it.
+func (s *Session) OfRound(round int) *Turn {
+	if s.Turn != nil && s.Turn.Round == round {
+		return s.Turn
+	}
+	for i := range s.Past {
+		if s.Past[i].Round == round {
+			return &s.Past[i]
+		}
+	}
+	return nil
 }
 
 // Turn is the messages that one round answers.
@@ -97,11 +118,21 @@ type Turn struct {
 	CreatedAt time.Time
 	StartedAt time.Time
 	EndedAt   time.Time
+	// Told is the end of the turn as the agent told it in the feed; nil until then.
+	Told *TurnEnd
 	// StoppedAt is when a human asked to stop it, StoppedBy who; zero and empty where nobody did.
 	StoppedAt time.Time
 	StoppedBy string
 	Usage     Usage
 	Model     string
+}
+
+// TurnEnd is how a turn ended.
+type TurnEnd struct {
+	Status TurnStatus
+	Reason string
+	Detail string
+	At     time.Time
 }
 
 // Message is something said to a session: what its item asks, feedback, an answer.
@@ -146,17 +177,34 @@ func ItemOfSession(id string) (itemID string, n int, ok bool) {
 // TurnID is the id of a session's turn.
 func TurnID(sessionID string, index int) string { return fmt.Sprintf("%s-t%d", sessionID, index) }
 
+// FeedbackMessageID is the id of the message that a feedback is in a session.
+func FeedbackMessageID(sessionID string, n int64) string { return fmt.Sprintf("%s-f%d", sessionID, n) }
+
+// AskedMessageID is the id of a message that says what the item asks: the n-th time that it starts over, from 0.
+func AskedMessageID(sessionID string, n int) string { return fmt.Sprintf("%s-m%d", sessionID, n) }
+
+// FeedbackOfMessage gives the number of the feedback that a message is; ok is false where it is none.
+func FeedbackOfMessage(id string) (n int64, ok bool) {
+	at := strings.LastIndex(id, "-f")
+	if at < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(id[at+2:], 10, 64)
+	return n, err == nil
+}
+
 // OfferID is the id of the frame that offers a round: agents name the round by it when they upload records.
-func OfferID(itemID string, round int) string { return fmt.Sprintf("r%d-%s", round, itemID) }
+func OfferID(itemID string, round int) string { return fmt.Sprintf("offer-%s-%d", itemID, round) }
 
 // RoundOfOffer takes the item's id and the round's number out of the id of an offer's frame.
 func RoundOfOffer(id string) (itemID string, round int, ok bool) {
-	number, itemID, found := strings.Cut(id, "-")
-	if !found || !strings.HasPrefix(number, "r") || itemID == "" {
+	rest, found := strings.CutPrefix(id, "offer-")
+	at := strings.LastIndex(rest, "-")
+	if !found || at <= 0 {
 		return "", 0, false
 	}
-	round, err := strconv.Atoi(number[1:])
-	return itemID, round, err == nil && round > 0
+	round, err := strconv.Atoi(rest[at+1:])
+	return rest[:at], round, err == nil && round > 0
 }
 
 // SessionFilter chooses sessions. Empty fields choose all.

@@ -214,6 +214,8 @@ type Feedback struct {
 	// Place is where it was said; empty for feedback from nowhere.
 	Place    Place
 	Feedback protocol.Feedback
+	// ClosesSession says that whoever said it wants to say no more: the session closes with the turn that answers it.
+	ClosesSession bool
 }
 
 // Moment is something of a person's past that a search found.

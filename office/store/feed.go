@@ -51,12 +51,13 @@ type Batch struct {
 	Entries []FeedEntry
 }
 
-// FeedEntry is one record to append. Its FeedSeq is the feed's to fill in.
+// FeedEntry is one record to append. The record's FeedSeq, ID and SessionID are the feed's to fill in.
 type FeedEntry struct {
 	// Record is nil for an entry of a spool that is no record but has a sequence.
 	Record *feed.Record
-	// SpoolSeq is the entry's sequence in its spool: entries up to the last durable one are skipped, and a gap gives ErrGap. 0 for the
-	// office's own.
+	// SpoolSeq is the entry's sequence in its spool: entries up to the last durable one are skipped, and a gap gives ErrGap. A spool goes
+	// on from one session of an item to the next, so the first entry that a session sees of it may have any sequence. 0 for the office's own,
+	// and for records with a Key that belong to the next entry with a sequence.
 	SpoolSeq int64
 	// Key is unique in its session: a second record with the same key is skipped. Empty is never a repeat.
 	Key string
@@ -70,7 +71,7 @@ type Appended struct {
 	SpoolSeq int64
 }
 
-// Stored is a record as it is kept: its place, and its JSON.
+// Stored is a record as it is kept: its place, and its JSON, which others share and nobody may change.
 type Stored struct {
 	Seq  int64
 	JSON []byte

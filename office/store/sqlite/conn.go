@@ -13,11 +13,20 @@ import (
 type statement struct {
 	name string
 	sql  string
-	// inIndex says that it is for the index rather than the store.
-	inIndex bool
+	// in is the file that it is for.
+	in where
 	// slot is the place of the compiled statement in a connection.
 	slot int
 }
+
+// where says which of the files a statement is for.
+type where int
+
+const (
+	inStore where = iota
+	inIndex
+	inFeed
+)
 
 // statements are all there are, by slot.
 var statements []*statement
@@ -29,10 +38,14 @@ func stmt(name, sql string) *statement {
 	return s
 }
 
-// indexStmt declares a statement for the index.
-func indexStmt(name, sql string) *statement {
+// indexStmt declares a statement for the index, feedStmt one for the feed.
+func indexStmt(name, sql string) *statement { return stmtIn(inIndex, name, sql) }
+
+func feedStmt(name, sql string) *statement { return stmtIn(inFeed, name, sql) }
+
+func stmtIn(in where, name, sql string) *statement {
 	s := stmt(name, sql)
-	s.inIndex = true
+	s.in = in
 	return s
 }
 

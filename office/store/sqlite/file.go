@@ -15,28 +15,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// applicationID marks a SQLite file as a store of ours: "BLPN".
-const applicationID = 0x424C504E
+// kind is what sort of file an office keeps. Its words are for messages.
+type kind struct {
+	noun string
+	// application marks a SQLite file as one of this kind, and steps is the folder of its schema.
+	application int64
+	steps       string
+	// remedy is what to do about a damaged file.
+	remedy string
+}
 
-func makeFolder(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the store's folder (give a path on a volume that the office may write to): %w", err)
+var (
+	storeKind = kind{
+		noun: "store", application: 0x424C504E, steps: "migrations", // "BLPN"
+		remedy: "restore the file from a backup",
+	}
+	feedKind = kind{
+		noun: "feed", application: 0x424C5046, steps: "feed", // "BLPF"
+		remedy: "restore the file from a backup, or move it away to go on with an empty feed",
+	}
+)
+
+// file is a file of some kind.
+type file struct {
+	kind
+	path string
+}
+
+func (f file) String() string { return "the " + f.noun + " " + f.path }
+
+func (f file) makeFolder() error {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return fmt.Errorf("make the %s's folder (give a path on a volume that the office may write to): %w", f.noun, err)
 	}
 	return nil
 }
 
-// makeFile makes the file, empty, if it is missing: SQLite itself would let others read it.
-func makeFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+// make makes the file, empty, if it is missing: SQLite itself would let others read it.
+func (f file) make() error {
+	o, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("open the store (its file must be readable and writable by the office): %w", err)
+		return fmt.Errorf("open the %s (its file must be readable and writable by the office): %w", f.noun, err)
 	}
-	return f.Close()
+	return o.Close()
 }
 
-// settleFiles closes the files beside the database to others, and makes the names of all of them durable.
-func settleFiles(path string) error {
-	for _, name := range []string{path + "-wal", path + "-shm", pathOfPast(path) + "-wal", pathOfPast(path) + "-shm"} {
+// settleFiles closes the files beside a database to others, and makes the names of all in its folder durable.
+func settleFiles(path string, beside ...string) error {
+	for _, name := range beside {
 		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -48,39 +74,39 @@ func settleFiles(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// lock is the right to be the store's one office. The kernel takes it back when the process ends, however it ends.
+// lock is the right to be the one office of a file. The kernel takes it back when the process ends, however it ends.
 type lock struct {
 	file *os.File
 	// last is what the last office left in it: its signature, or what it wrote when it closed the store.
 	last string
 }
 
-// takeLock takes the lock of the store at path, or says who has it.
-func takeLock(path string) (*lock, error) {
-	name := path + ".lock"
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+// takeLock takes the lock of the file, or says who has it.
+func (f file) takeLock() (*lock, error) {
+	name := f.path + ".lock"
+	l, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock the store: %w", err)
+		return nil, fmt.Errorf("lock the %s: %w", f.noun, err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = unix.Flock(int(l.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		holder, _ := io.ReadAll(io.LimitReader(f, 256)) // who has it is a courtesy: without it the message is still right
-		err = fmt.Errorf("the store %s is in use by %s (it holds %s); a store has one office: stop that one, or give this "+
-			"one a store of its own", path, orUnknown(strings.TrimSpace(string(holder))), name)
+		holder, _ := io.ReadAll(io.LimitReader(l, 256)) // who has it is a courtesy: without it the message is still right
+		err = fmt.Errorf("%s is in use by %s (it holds %s); a %s has one office: stop that one, or give this "+
+			"one a %s of its own", f, orUnknown(strings.TrimSpace(string(holder))), name, f.noun, f.noun)
 	} else if err != nil {
-		err = fmt.Errorf("lock the store with %s (its file system must support flock): %w", name, err)
+		err = fmt.Errorf("lock the %s with %s (its file system must support flock): %w", f.noun, name, err)
 	}
 	var last []byte
 	if err == nil {
-		last, err = io.ReadAll(io.LimitReader(f, 256))
+		last, err = io.ReadAll(io.LimitReader(l, 256))
 	}
 	if err == nil {
-		err = signLock(f)
+		err = signLock(l)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, l.Close())
 	}
-	return &lock{file: f, last: string(last)}, nil
+	return &lock{file: l, last: string(last)}, nil
 }
 
 func orUnknown(holder string) string {
@@ -101,10 +127,10 @@ func signLock(f *os.File) error {
 
 func writeLock(f *os.File, text string) error {
 	if err := f.Truncate(0); err != nil {
-		return fmt.Errorf("sign the store's lock: %w", err)
+		return fmt.Errorf("sign the lock %s: %w", f.Name(), err)
 	}
 	if _, err := f.WriteAt([]byte(text), 0); err != nil {
-		return fmt.Errorf("sign the store's lock: %w", err)
+		return fmt.Errorf("sign the lock %s: %w", f.Name(), err)
 	}
 	return nil
 }
@@ -137,17 +163,17 @@ func (l *lock) untouched(path string) bool {
 func (l *lock) release() error { return l.file.Close() }
 
 // damaged says that SQLite cannot read the file.
-func damaged(path string, err error) error {
-	return fmt.Errorf("the store %s is damaged or no SQLite database: %w; nothing was changed. Restore it from a backup, "+
-		"or move it away to begin with an empty store", path, err)
+func (f file) damaged(err error) error {
+	return fmt.Errorf("%s is damaged or no SQLite database: %w; nothing was changed. Restore it from a backup, "+
+		"or move it away to begin with an empty %s", f, err, f.noun)
 }
 
-// inspect reads what the file is, without changing it: the version of its schema, 0 for an empty file. Unless the file is untouched since
-// it was closed well, all of it is read in search of damage, which takes some seconds for a gigabyte.
-func inspect(c *conn, path string, untouched bool) (version int64, err error) {
+// inspect reads what the file is, without changing it: the version of its schema, 0 for an empty file. If it is to be searched, all of it
+// is read in search of damage, which takes some seconds for a gigabyte.
+func (f file) inspect(c *conn, search bool) (version int64, err error) {
 	verdict := "ok"
 	var application, objects int64
-	if !untouched {
+	if search {
 		err = c.query("PRAGMA quick_check(1)", func(row *sqlite3.Stmt) { verdict = row.ColumnText(0) })
 	}
 	if err == nil {
@@ -163,14 +189,14 @@ func inspect(c *conn, path string, untouched bool) (version int64, err error) {
 		err = errors.New(verdict)
 	}
 	if err != nil {
-		return 0, damaged(path, err)
+		return 0, f.damaged(err)
 	}
 	if application == 0 && version == 0 && objects == 0 {
 		return 0, nil
 	}
-	if application != applicationID || version == 0 {
+	if application != f.application || version == 0 {
 		return 0, fmt.Errorf("the file %s is the database of another program (application id %#x); nothing was changed. "+
-			"Give the office a path of its own", path, application)
+			"Give the office's %s a path of its own", f.path, application, f.noun)
 	}
 	return version, nil
 }

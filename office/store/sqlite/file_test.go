@@ -42,7 +42,7 @@ func TestSettingsThatDurabilityNeeds(t *testing.T) {
 	s := fresh(t, Options{})
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
 		got := ""
-		if err := s.writer.query("PRAGMA "+pragma, func(row *sqlite3.Stmt) { got = row.ColumnText(0) }); err != nil {
+		if err := s.writer.c.query("PRAGMA "+pragma, func(row *sqlite3.Stmt) { got = row.ColumnText(0) }); err != nil {
 			t.Fatal(err)
 		}
 		if got != want {
@@ -132,7 +132,7 @@ func TestRefusedFiles(t *testing.T) {
 			if !bytes.Equal(before, contents(t, path)) {
 				t.Error("the file was changed")
 			}
-			l, err := takeLock(path)
+			l, err := (file{storeKind, path}).takeLock()
 			if err != nil {
 				t.Fatalf("the lock is not free: %v", err)
 			}
@@ -153,7 +153,7 @@ func TestAFileIsReadOverUnlessNobodyTouchedIt(t *testing.T) {
 		{"closed well", closedStore, false},
 		{"left by a crash", func(t *testing.T, path string) {
 			closedStore(t, path)
-			l, err := takeLock(path) // and never signed off
+			l, err := (file{storeKind, path}).takeLock() // and never signed off
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -308,7 +308,7 @@ func TestMigrations(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "office.db")
-			if err := makeFile(path); err != nil {
+			if err := (file{storeKind, path}).make(); err != nil {
 				t.Fatal(err)
 			}
 			c, err := connect(path, fmt.Sprintf("user_version = %d", test.from))
@@ -320,7 +320,7 @@ func TestMigrations(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			err = migrate(c, test.steps, test.from)
+			err = migrate(c, storeKind.application, test.steps, test.from, newStore)
 			if test.wantErr == "" && err != nil || test.wantErr != "" && (err == nil || !strings.Contains(err.Error(), test.wantErr)) {
 				t.Errorf("got the error %v, want %q", err, test.wantErr)
 			}
@@ -341,7 +341,7 @@ func TestMigrations(t *testing.T) {
 
 func TestMigrationsAreNumberedWithoutAGap(t *testing.T) {
 	file := &fstest.MapFile{Data: []byte("SELECT 1")}
-	_, err := migrations(fstest.MapFS{"migrations/0001_a.sql": file, "migrations/0003_c.sql": file})
+	_, err := migrations(fstest.MapFS{"migrations/0001_a.sql": file, "migrations/0003_c.sql": file}, "migrations")
 	if err == nil || !strings.Contains(err.Error(), "0002") {
 		t.Errorf("a gap was not noticed: %v", err)
 	}

@@ -89,7 +89,7 @@ func (x *indexer) makeAnew(path, id string, writer *conn) (err error) {
 	if err := x.past.run(begin, nil); err != nil {
 		return err
 	}
-	err = x.past.db.Exec(indexSchema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, indexVersion))
+	err = x.past.db.Exec(indexSchema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", storeKind.application, indexVersion))
 	if err == nil {
 		err = x.past.run(writeState, nil, id, x.seq)
 	}
@@ -104,7 +104,7 @@ func (x *indexer) makeAnew(path, id string, writer *conn) (err error) {
 
 // openPast opens the file of the index for writing.
 func openPast(path string) (*conn, error) {
-	if err := makeFile(pathOfPast(path)); err != nil {
+	if err := (file{storeKind, pathOfPast(path)}).make(); err != nil {
 		return nil, err
 	}
 	return connectIndex(pathOfPast(path), slices.Concat(common, []string{"journal_mode = WAL"}, writing)...)

@@ -1,6 +1,6 @@
 package sqlite
 
-// This file brings a store's schema up to date. Steps are SQL files, numbered from 1 without a gap; a step that was
+// This file brings a file's schema up to date. Steps are SQL files, numbered from 1 without a gap; a step that was
 // released never changes. The number of the last one is the file's user_version.
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,12 +17,12 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations/*.sql feed/*.sql
 var migrationFiles embed.FS
 
-// migrations reads the steps, in order.
-func migrations(files fs.FS) ([]string, error) {
-	names, err := fs.Glob(files, "migrations/*.sql") // sorted
+// migrations reads the steps in a folder, in order.
+func migrations(files fs.FS, folder string) ([]string, error) {
+	names, err := fs.Glob(files, folder+"/*.sql") // sorted
 	if err != nil {
 		return nil, err
 	}
@@ -40,42 +41,67 @@ func migrations(files fs.FS) ([]string, error) {
 	return steps, nil
 }
 
-// prepare looks at the file and, if it is a store or empty, makes it a store of this release that c may write to. An untouched file is
-// looked at less.
-func prepare(c *conn, path string, untouched bool) error {
+// newStore begins a store: it gets its id.
+func newStore(c *conn) error {
+	return c.db.Exec(fmt.Sprintf("INSERT INTO store (only, id, revision) VALUES (1, '%s', 0)", uuid.NewString()))
+}
+
+// preparation is how a file is made ready for writing.
+type preparation struct {
+	// search says that the file is searched for damage.
+	search bool
+	// accept, if set, looks further at a file that is of its kind, without changing it.
+	accept func(*conn) error
+	// begin has settings that only an empty file takes, and first runs after the steps of an empty file.
+	begin []string
+	first func(*conn) error
+	// settings are those of the writer.
+	settings []string
+}
+
+// prepare looks at a file and, if it is of its kind or empty, makes it one of this release that c may write to.
+func (p preparation) prepare(c *conn, f file) error {
 	// Until the file has been accepted, closing it must not touch it.
 	if _, err := c.db.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
 		return err
 	}
-	steps, err := migrations(migrationFiles)
+	steps, err := migrations(migrationFiles, f.steps)
 	if err != nil {
 		return err
 	}
-	version, err := inspect(c, path, untouched)
+	version, err := f.inspect(c, p.search)
 	if err != nil {
 		return err
 	}
 	if version > int64(len(steps)) {
-		return fmt.Errorf("the store %s has schema version %d, written by a newer release of Bullpen; this one knows versions up "+
+		return fmt.Errorf("%s has schema version %d, written by a newer release of Bullpen; this one knows versions up "+
 			"to %d. Nothing was changed: run that release or a newer one, or restore a backup from before the upgrade",
-			path, version, len(steps))
+			f, version, len(steps))
+	}
+	settings := slices.Concat([]string{"journal_mode = WAL"}, p.settings)
+	if version == 0 {
+		settings = slices.Concat(p.begin, settings)
+	} else if p.accept != nil {
+		if err := p.accept(c); err != nil {
+			return err
+		}
 	}
 	if _, err := c.db.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, false); err != nil {
 		return err
 	}
-	for _, p := range append([]string{"journal_mode = WAL"}, writing...) {
-		if err := c.db.Exec("PRAGMA " + p); err != nil {
-			return fmt.Errorf("prepare the store %s: set %s: %w", path, p, err)
+	for _, setting := range settings {
+		if err := c.db.Exec("PRAGMA " + setting); err != nil {
+			return fmt.Errorf("prepare %s: set %s: %w", f, setting, err)
 		}
 	}
-	if err := migrate(c, steps, version); err != nil {
-		return fmt.Errorf("bring the store %s from schema version %d to %d (nothing was changed): %w", path, version, len(steps), err)
+	if err := migrate(c, f.application, steps, version, p.first); err != nil {
+		return fmt.Errorf("bring %s from schema version %d to %d (nothing was changed): %w", f, version, len(steps), err)
 	}
 	return nil
 }
 
 // migrate takes the steps after version, all or none.
-func migrate(c *conn, steps []string, version int64) (err error) {
+func migrate(c *conn, application int64, steps []string, version int64, first func(*conn) error) (err error) {
 	if version == int64(len(steps)) {
 		return nil
 	}
@@ -89,11 +115,11 @@ func migrate(c *conn, steps []string, version int64) (err error) {
 		}
 	}
 	if version == 0 {
-		if err := c.db.Exec(fmt.Sprintf("INSERT INTO store (only, id, revision) VALUES (1, '%s', 0)", uuid.NewString())); err != nil {
+		if err := first(c); err != nil {
 			return err
 		}
 	}
-	if err := c.db.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(steps))); err != nil {
+	if err := c.db.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", application, len(steps))); err != nil {
 		return err
 	}
 	return c.run(commit, nil)

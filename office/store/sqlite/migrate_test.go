@@ -18,10 +18,10 @@ import (
 func olderStore(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "office.db")
-	if err := makeFile(path); err != nil {
+	if err := (file{storeKind, path}).make(); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := migrations(migrationFiles)
+	steps, err := migrations(migrationFiles, "migrations")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ var (
 
 // Store is an open store. Its methods may be called by many goroutines.
 type Store struct {
+	file    file
 	path    string
 	id      string
 	options Options
@@ -53,18 +54,11 @@ type Store struct {
 	readers chan *conn
 	opened  int
 
-	// jobs hands Updates to the writer, which takes one only when it will run it.
-	jobs chan *job
-	// closing ends what waits; closed is when the writer has ended.
+	// writer runs Updates; closing ends what waits for anything.
+	writer    *writer
 	closing   chan struct{}
-	closed    chan struct{}
 	closeOnce sync.Once
 	closeErr  error
-
-	trouble atomic.Pointer[error]
-
-	// writer belongs to the writer's goroutine.
-	writer *conn
 
 	// indexer belongs to its goroutine, which hears of commits by noted and closes followed when it ends. behind is why it could not
 	// go on, if it could not.
@@ -84,23 +78,21 @@ func Open(path string, options Options) (*Store, error) {
 		options.Readers = 4
 	}
 	options.retryEvery = cmp.Or(options.retryEvery, time.Second)
-	options.gatherFor = cmp.Or(options.gatherFor, 10*time.Millisecond)
 	options.indexAfter = cmp.Or(options.indexAfter, 250*time.Millisecond)
-	if err := makeFolder(path); err != nil {
+	f := file{storeKind, path}
+	if err := f.makeFolder(); err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(path)
+	lock, err := f.takeLock()
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
+		file:    f,
 		path:    path,
 		options: options,
 		lock:    lock,
 		readers: make(chan *conn, options.Readers),
-		jobs:    make(chan *job),
-		closing: make(chan struct{}),
-		closed:  make(chan struct{}),
 
 		noted:    make(chan struct{}, 1),
 		followed: make(chan struct{}),
@@ -109,74 +101,62 @@ func Open(path string, options Options) (*Store, error) {
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.release(false))
 	}
-	go s.write()
+	go s.writer.write()
 	go s.follow()
 	return s, nil
 }
 
 func (s *Store) open() (err error) {
-	if err := makeFile(s.path); err != nil {
+	if err := s.file.make(); err != nil {
 		return err
 	}
-	if s.writer, err = connect(s.path, common...); err != nil {
-		return damaged(s.path, err)
+	c, err := connect(s.path, common...)
+	if err != nil {
+		return s.file.damaged(err)
 	}
-	s.writer.home = s
-	if err := prepare(s.writer, s.path, s.lock.untouched(s.path)); err != nil {
+	s.writer = newWriter(s.file, c, writerOptions{
+		onCommit: s.options.OnCommit, retryEvery: s.options.retryEvery, gatherFor: s.options.gatherFor, after: s.nudge,
+	})
+	s.closing = s.writer.closing
+	c.home = s
+	if err := (preparation{search: !s.lock.untouched(s.path), first: newStore, settings: writing}).prepare(c, s.file); err != nil {
 		return err
 	}
 	for range s.options.Readers {
 		c, err := connect(s.path, slices.Concat(common, reading)...)
 		if err != nil {
-			return fmt.Errorf("open the store %s for reading: %w", s.path, err)
+			return fmt.Errorf("open %s for reading: %w", s.file, err)
 		}
 		c.home = s
 		s.readers <- c
 		s.opened++
 	}
-	err = s.writer.run(readID, func(row *sqlite3.Stmt) error {
+	err = c.run(readID, func(row *sqlite3.Stmt) error {
 		s.id = row.ColumnText(0)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if s.indexer, err = openIndexer(s.path, s.id, s.writer); err != nil {
+	if s.indexer, err = openIndexer(s.path, s.id, c); err != nil {
 		return err
 	}
-	return settleFiles(s.path)
+	return settleFiles(s.path, s.path+"-wal", s.path+"-shm", pathOfPast(s.path)+"-wal", pathOfPast(s.path)+"-shm")
+}
+
+// nudge tells the indexer that there may be something to follow.
+func (s *Store) nudge(error) {
+	select {
+	case s.noted <- struct{}{}:
+	default: // it knows already
+	}
 }
 
 // ID implements store.Store.
 func (s *Store) ID() string { return s.id }
 
 // Healthy implements store.Store.
-func (s *Store) Healthy() error {
-	if err := s.trouble.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// Update implements store.Store. It must not be called inside of another Update: it would wait for itself.
-func (s *Store) Update(ctx context.Context, fn func(store.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	j := newJob()
-	select {
-	case s.jobs <- j:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.closing:
-		return store.ErrClosed
-	}
-	// The writer has the job: from here on the outcome is told, whatever becomes of ctx.
-	if c := <-j.turn; c != nil {
-		j.run(c, fn)
-	}
-	return <-j.outcome
-}
+func (s *Store) Healthy() error { return s.writer.healthy() }
 
 // View implements store.Store.
 func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (err error) {
@@ -224,8 +204,7 @@ func (s *Store) borrow(ctx context.Context) (*conn, error) {
 // Close implements store.Store. Updates and Views that have begun end first; those that have not get store.ErrClosed.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
-		close(s.closing)
-		<-s.closed
+		s.writer.close()
 		<-s.followed
 		s.closeErr = s.release(true)
 	})
@@ -242,7 +221,7 @@ func (s *Store) release(well bool) (err error) {
 		err = errors.Join(err, s.indexer.close())
 	}
 	if s.writer != nil {
-		err = errors.Join(err, s.writer.close())
+		err = errors.Join(err, s.writer.c.close())
 	}
 	if err == nil && well {
 		err = s.lock.signOff(s.path)

@@ -134,17 +134,23 @@ func TestPlans(t *testing.T) {
 		listOwn:    "B-TREE",      // done and open ones of a person, when a human asks
 		sumModels:  "B-TREE",      // the few models of one item
 		// Ids of four states, in the order of ids.
-		listUnfinished: "B-TREE",
-		listUnborn:     "SCAN",        // an index of these few alone
-		sumTicket:      "B-TREE",      // the rounds for one ticket, by person, model and kind
-		countTicket:    "B-TREE",      // as above
-		sumRecent:      "SCAN|B-TREE", // the latest hundred of a team
-		listAbout:      "B-TREE",      // the items about one place, by age
-		listTickets:    "SCAN|B-TREE", // the names that are asked for, and the open tickets of these, by key
-		listOwners:     "B-TREE",      // the few people whom a place concerns
-		listOwnAbout:   "B-TREE",      // as listAbout
-		noteAll:        "SCAN",        // all there is, when the index is made anew
-		boundChanges:   "SCAN",        // min and max of a key
+		listUnfinished:   "B-TREE",
+		listUnborn:       "SCAN",        // an index of these few alone
+		sumTicket:        "B-TREE",      // the rounds for one ticket, by person, model and kind
+		countTicket:      "B-TREE",      // as above
+		sumRecent:        "SCAN|B-TREE", // the latest hundred of a team
+		listAbout:        "B-TREE",      // the items about one place, by age
+		listTickets:      "SCAN|B-TREE", // the names that are asked for, and the open tickets of these, by key
+		listOwners:       "B-TREE",      // the few people whom a place concerns
+		listOwnAbout:     "B-TREE",      // as listAbout
+		listItemSessions: "B-TREE",      // the few sessions of one item
+		noteAll:          "SCAN",        // all there is, when the index is made anew
+		boundChanges:     "SCAN",        // min and max of a key
+		lastHeads:        "SCAN",        // the last hundred, from the end
+		readLog[0]:       "SCAN",        // all of it, when a feed is opened
+		readLog[1]:       "SCAN",
+		clearLog[0]:      "SCAN", // all of it, at once
+		clearLog[1]:      "SCAN",
 	}
 	s := fresh(t, Options{})
 	main := <-s.readers
@@ -153,11 +159,11 @@ func TestPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := freshFeed(t, FeedOptions{})
+	records := <-f.readers
+	defer f.give(records)
 	for _, st := range statements {
-		c := main
-		if st.inIndex {
-			c = past
-		}
+		c := map[where]*conn{inStore: main, inIndex: past, inFeed: records}[st.in]
 		t.Run(fmt.Sprintf("%02d %s", st.slot, st.name), func(t *testing.T) {
 			err := c.query("EXPLAIN QUERY PLAN "+st.sql, func(row *sqlite3.Stmt) {
 				step := row.ColumnText(3)

@@ -14,10 +14,10 @@ import (
 
 func TestUsageOfAnOlderReleaseIsUnknownWhereNoCostWasTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "office.db")
-	if err := makeFile(path); err != nil {
+	if err := (file{storeKind, path}).make(); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := migrations(migrationFiles)
+	steps, err := migrations(migrationFiles, "migrations")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestUsageOfAnOlderReleaseIsUnknownWhereNoCostWasTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := migrate(c, steps[:1], 0); err != nil {
+	if err := migrate(c, storeKind.application, steps[:1], 0, newStore); err != nil {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{

@@ -1,11 +1,14 @@
 package sqlite
 
-// This file has the one writer: group commit, and what it does when it cannot write.
+// This file has the one writer of a file: group commit, and what it does when it cannot write.
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -13,118 +16,166 @@ import (
 	"github.com/bullpen-dev/bullpen/office/store"
 )
 
-// maxJobs bounds a group commit, as Options.gatherFor does, so that the first of it does not wait for long.
-const maxJobs = 512
+// maxTasks bounds a group commit, as writerOptions.gatherFor does, so that the first of it does not wait for long.
+const maxTasks = 512
 
-var errPanicked = errors.New("the function of this update did not return")
-
-// job is one Update on its way through the writer.
-type job struct {
-	// turn gives the connection to the caller to run its function with; nil if there is no transaction to run it in.
-	turn chan *conn
-	// ran gives it back, with the function's error.
-	ran chan error
-	// outcome is what Update returns.
-	outcome chan error
-	// err is the outcome of the job itself, known before the commit's.
-	err error
+// task is something to write.
+type task interface {
+	// run does it inside of the open transaction; c is nil if there is none, and then there is nothing to do. An error that is not spoiled
+	// left the transaction as it was before, unless that is over.
+	run(c *conn) error
+	// answer tells who waits what became of it.
+	answer(err error)
 }
 
-func newJob() *job {
-	return &job{turn: make(chan *conn), ran: make(chan error), outcome: make(chan error, 1)}
+// spoiled is the error of a task that may have left something in the transaction, which nobody may commit any more.
+type spoiled struct{ error }
+
+func (s spoiled) Unwrap() error { return s.error }
+
+// writerOptions tune a writer; see Options.
+type writerOptions struct {
+	onCommit              func(tasks int, took time.Duration, err error)
+	retryEvery, gatherFor time.Duration
+	// before, if set, writes what a commit has left to the end of it; after, if set, hears how it ended before anybody is answered.
+	before func() error
+	after  func(err error)
 }
 
-// run calls fn on the caller's goroutine while the writer waits. It gives the connection back even if fn does not return.
-func (j *job) run(c *conn, fn func(store.Tx) error) {
-	t := &tx{reader: reader{c: c}}
-	err := errPanicked
-	defer func() {
-		t.over = true
-		if t.bad != nil {
-			err = t.bad
-		}
-		j.ran <- err
-	}()
-	err = fn(t)
+// writer is the one goroutine that writes to a file. It takes all tasks that wait into the transaction that is open, so that one fsync
+// makes all of them durable, and only then answers.
+type writer struct {
+	file    file
+	options writerOptions
+	// tasks hands over what is to be written; the writer takes one only when it will run it.
+	tasks chan task
+	// closing ends what waits; closed is when the writer has ended.
+	closing chan struct{}
+	closed  chan struct{}
+	trouble atomic.Pointer[error]
+
+	// c belongs to the writer's goroutine.
+	c *conn
+}
+
+func newWriter(f file, c *conn, o writerOptions) *writer {
+	o.retryEvery = cmp.Or(o.retryEvery, time.Second)
+	o.gatherFor = cmp.Or(o.gatherFor, 10*time.Millisecond)
+	return &writer{file: f, c: c, options: o, tasks: make(chan task), closing: make(chan struct{}), closed: make(chan struct{})}
+}
+
+// hand gives the writer a task, which it then runs and answers, whatever becomes of ctx.
+func (w *writer) hand(ctx context.Context, t task) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case w.tasks <- t:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.closing:
+		return store.ErrClosed
+	}
+}
+
+// healthy is nil while the last commit succeeded, else why it did not.
+func (w *writer) healthy() error {
+	if err := w.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// close ends the writer after the task that runs.
+func (w *writer) close() {
+	close(w.closing)
+	<-w.closed
 }
 
 // write is the writer's goroutine.
-func (s *Store) write() {
-	defer close(s.closed)
+func (w *writer) write() {
+	defer close(w.closed)
 	for {
 		var retry <-chan time.Time
-		if s.Healthy() != nil {
-			retry = time.After(s.options.retryEvery)
+		if w.healthy() != nil {
+			retry = time.After(w.options.retryEvery)
 		}
 		select {
-		case <-s.closing:
+		case <-w.closing:
 			return
 		default:
 		}
 		select {
-		case <-s.closing:
+		case <-w.closing:
 			return
-		case j := <-s.jobs:
-			s.group(j)
+		case t := <-w.tasks:
+			w.group(t)
 		case <-retry:
-			s.probe()
+			w.probe()
 		}
 	}
+}
+
+// outcome is a task that ran, and its own error, known before the commit's.
+type outcome struct {
+	task
+	err error
 }
 
 // group runs first and all that wait with it in one transaction, commits, and answers.
-func (s *Store) group(first *job) {
+func (w *writer) group(first task) {
 	start := time.Now()
-	jobs := []*job{first}
-	trouble := s.writer.run(begin, nil)
+	ran := []outcome{{task: first}}
+	trouble := w.c.run(begin, nil)
 	if trouble != nil {
-		close(first.turn)
+		_ = first.run(nil) // it has nothing to do
 	} else {
-		jobs, trouble = s.gather(first, start)
+		ran, trouble = w.gather(first, start)
 	}
-	failed := s.finish(trouble)
+	failed := w.finish(trouble)
 	if failed != nil {
-		failed = s.explain(failed)
+		failed = w.explain(failed)
 		trouble = failed
 	}
-	s.report(len(jobs), start, trouble)
-	select {
-	case s.noted <- struct{}{}:
-	default: // the indexer knows already
+	w.report(len(ran), start, trouble)
+	if w.options.after != nil {
+		w.options.after(failed)
 	}
-	for _, j := range jobs {
+	for _, o := range ran {
 		if failed != nil {
-			j.err = failed
+			o.err = failed
 		}
-		j.outcome <- j.err
+		o.answer(o.err)
 	}
 }
 
-// gather runs first, and whoever comes until nobody does, inside the open transaction. trouble is an error that one of them
-// had from disk or file; the transaction may be over because of it.
-func (s *Store) gather(first *job, start time.Time) (jobs []*job, trouble error) {
-	for j := first; j != nil; {
-		jobs = append(jobs, j)
-		j.err = s.runJob(j)
-		if cannotWrite(j.err) {
-			j.err = s.explain(j.err)
-			trouble = j.err
+// gather runs first, and whatever comes until nothing does, inside the open transaction. trouble is an error that one of them
+// had from disk or file, or that spoiled the transaction, which may be over because of it.
+func (w *writer) gather(first task, start time.Time) (ran []outcome, trouble error) {
+	for t := first; t != nil; {
+		err := t.run(w.c)
+		bad := errors.As(err, new(spoiled))
+		if cannotWrite(err) || bad {
+			err = w.explain(err)
+			trouble = err
 		}
-		if s.writer.db.GetAutocommit() || len(jobs) == maxJobs || time.Since(start) > s.options.gatherFor {
+		ran = append(ran, outcome{t, err})
+		if bad || w.c.db.GetAutocommit() || len(ran) == maxTasks || time.Since(start) > w.options.gatherFor {
 			break
 		}
-		j = s.next()
+		t = w.next()
 	}
-	return jobs, trouble
+	return ran, trouble
 }
 
-// next gives a job that waits. It lets others run once before it gives up, because those who were answered by the last
+// next gives a task that waits. It lets others run once before it gives up, because those who were answered by the last
 // commit are about to come back, and a commit costs far more than that.
-func (s *Store) next() *job {
+func (w *writer) next() task {
 	for range 2 {
 		select {
-		case j := <-s.jobs:
-			return j
+		case t := <-w.tasks:
+			return t
 		default:
 			runtime.Gosched()
 		}
@@ -132,90 +183,85 @@ func (s *Store) next() *job {
 	return nil
 }
 
-// runJob lets one caller run its function within a savepoint; if it fails, only its own changes are undone.
-func (s *Store) runJob(j *job) error {
-	if err := s.writer.run(savepoint, nil); err != nil {
-		close(j.turn)
-		return err
-	}
-	j.turn <- s.writer
-	err := <-j.ran
-	if s.writer.db.GetAutocommit() { // SQLite gave up the whole transaction
-		return err
-	}
-	if err != nil {
-		if undo := s.writer.run(rollbackSave, nil); undo != nil {
-			return errors.Join(err, undo)
-		}
-	}
-	return errors.Join(err, s.writer.run(releaseSave, nil))
-}
-
-// finish commits. If that fails, or the transaction is over already, it says why and nothing of it remains.
-func (s *Store) finish(trouble error) error {
-	if s.writer.db.GetAutocommit() {
+// finish commits. If that fails, or the transaction is spoiled, or over already, it says why and nothing of it remains.
+func (w *writer) finish(trouble error) error {
+	if w.c.db.GetAutocommit() {
 		if trouble == nil {
 			trouble = errors.New("the transaction ended early")
 		}
 		return trouble
 	}
-	if err := s.writer.run(commit, nil); err != nil {
-		return errors.Join(err, s.writer.undo())
+	if errors.As(trouble, new(spoiled)) {
+		return errors.Join(trouble, w.c.undo())
+	}
+	var err error
+	if w.options.before != nil {
+		err = w.options.before()
+	}
+	if err == nil {
+		err = w.c.run(commit, nil)
+	}
+	if err != nil {
+		return errors.Join(err, w.c.undo())
 	}
 	return nil
 }
 
-// probe tries whether the store can write again.
-func (s *Store) probe() {
+// probe tries whether the file can be written again.
+func (w *writer) probe() {
 	start := time.Now()
-	err := s.writer.run(begin, nil)
+	err := w.c.run(begin, nil)
 	for _, step := range []*statement{writeProbe, clearProbe} {
 		if err == nil {
-			err = s.writer.run(step, nil)
+			err = w.c.run(step, nil)
 		}
 	}
 	if err == nil {
-		err = s.finish(nil)
+		err = w.finish(nil)
 	}
-	s.report(0, start, errors.Join(err, s.writer.undo()))
+	err = errors.Join(err, w.c.undo())
+	w.report(0, start, err)
+	if w.options.after != nil {
+		w.options.after(err)
+	}
 }
 
-// report remembers how the store does.
-func (s *Store) report(jobs int, start time.Time, trouble error) {
+// report remembers how the writer does.
+func (w *writer) report(tasks int, start time.Time, trouble error) {
 	if trouble == nil {
-		s.trouble.Store(nil)
+		w.trouble.Store(nil)
 	} else {
-		trouble = s.explain(trouble)
-		s.trouble.Store(&trouble)
+		trouble = w.explain(trouble)
+		w.trouble.Store(&trouble)
 	}
-	if s.options.OnCommit != nil {
-		s.options.OnCommit(jobs, time.Since(start), trouble)
+	if w.options.onCommit != nil {
+		w.options.onCommit(tasks, time.Since(start), trouble)
 	}
 }
 
 // troubleError is an error of disk or file, with what to do about it.
 type troubleError struct {
-	path, advice string
+	what, advice string
 	err          error
 }
 
 func (e *troubleError) Error() string {
-	return fmt.Sprintf("the store %s cannot be written: %s (%v)", e.path, e.advice, e.err)
+	return fmt.Sprintf("%s cannot be written: %s (%v)", e.what, e.advice, e.err)
 }
 
 func (e *troubleError) Unwrap() error { return e.err }
 
 // explain says what to do about an error of disk or file.
-func (s *Store) explain(err error) error {
+func (w *writer) explain(err error) error {
 	if errors.As(err, new(*troubleError)) {
 		return err
 	}
-	advice := "look at the disk and the system's log; the store tries again by itself"
+	advice := fmt.Sprintf("look at the disk and the system's log; the %s tries again by itself", w.file.noun)
 	switch {
 	case errors.Is(err, sqlite3.FULL):
-		advice = "the disk is full: make room, and the store goes on by itself"
+		advice = fmt.Sprintf("the disk is full: make room, and the %s goes on by itself", w.file.noun)
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.NOTADB):
-		advice = "the file is damaged: stop the office and restore the file from a backup"
+		advice = "the file is damaged: stop the office and " + w.file.remedy
 	}
-	return &troubleError{path: s.path, advice: advice, err: err}
+	return &troubleError{what: w.file.String(), advice: advice, err: err}
 }

@@ -281,6 +281,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(crashPath); path != "" {
 		writeUntilKilled(path)
 	}
+	if path := os.Getenv(crashFeed); path != "" {
+		appendUntilKilled(path)
+	}
 	os.Exit(m.Run())
 }
 
@@ -317,7 +320,7 @@ func TestKill9LosesNothingAcknowledged(t *testing.T) {
 	acknowledged := map[string]bool{}
 	id := ""
 	for range 6 {
-		for _, item := range killedWriter(t, path, 50+rand.IntN(2000)) {
+		for _, item := range killedProcess(t, crashPath, path, 50+rand.IntN(2000)) {
 			acknowledged[item] = true
 		}
 		s := open(t, path, Options{})
@@ -334,15 +337,16 @@ func TestKill9LosesNothingAcknowledged(t *testing.T) {
 	}
 }
 
-// killedWriter runs a writing process, kills it after that many acknowledgements, and gives all that it printed whole.
-func killedWriter(t *testing.T, path string, after int) []string {
+// killedProcess runs a writing process, kills it after that many acknowledgements, and gives all that it printed whole. The variable names
+// the file to it, and says what to do.
+func killedProcess(t *testing.T, variable, path string, after int) []string {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	child := exec.Command(binary)
-	child.Env = append(os.Environ(), crashPath+"="+path)
+	child.Env = append(os.Environ(), variable+"="+path)
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
