@@ -20,12 +20,81 @@ type cache struct {
 	roles  map[model.TeamKey]map[string][]model.PersonKey
 	used   map[model.TeamKey]model.Usage
 	recent map[model.TeamKey]model.Rounds
+	// happened is what the transaction did to items, for their sessions; order has their ids as they were touched.
+	happened map[string]*happening
+	order    []string
+}
+
+// happening is what one transaction did to one item.
+type happening struct {
+	// item is as it was last put, nil where it was not.
+	item  *model.Item
+	ended []model.Round
+	heard []model.Feedback
+	noted *model.JournalEntry
+	// otherLife is the life of the store that it was restored from.
+	otherLife string
+}
+
+// of gives what happened to an item, to be added to.
+func (c *cache) of(id string) *happening {
+	h := c.happened[id]
+	if h == nil {
+		h = &happening{}
+		c.happened[id] = h
+		c.order = append(c.order, id)
+	}
+	return h
+}
+
+func (c *cache) PutItem(it *model.Item) error {
+	err := c.Tx.PutItem(it)
+	if err == nil {
+		put := *it
+		c.of(it.ID).item = &put
+	}
+	return err
+}
+
+func (c *cache) Bury(id string) error {
+	err := c.Tx.Bury(id)
+	if err == nil {
+		c.of(id).item = nil // it is read again
+	}
+	return err
+}
+
+func (c *cache) PutRound(r model.Round) error {
+	err := c.Tx.PutRound(r)
+	if err == nil && r.Accepted() && !r.EndedAt.IsZero() {
+		h := c.of(r.ItemID)
+		h.ended = append(h.ended, r)
+	}
+	return err
+}
+
+func (c *cache) AppendFeedback(f *model.Feedback) (bool, error) {
+	added, err := c.Tx.AppendFeedback(f)
+	if added && err == nil {
+		h := c.of(f.ItemID)
+		h.heard = append(h.heard, *f)
+	}
+	return added, err
+}
+
+func (c *cache) AppendJournal(e model.JournalEntry) error {
+	err := c.Tx.AppendJournal(e)
+	if err == nil {
+		c.of(e.ItemID).noted = &e
+	}
+	return err
 }
 
 func newCache(tx store.Tx) *cache {
 	return &cache{
 		Tx: tx, teams: map[model.TeamKey]*model.Team{}, people: map[model.TeamKey][]model.Person{},
 		roles: map[model.TeamKey]map[string][]model.PersonKey{}, used: map[model.TeamKey]model.Usage{}, recent: map[model.TeamKey]model.Rounds{},
+		happened: map[string]*happening{},
 	}
 }
 

@@ -59,7 +59,10 @@ func (o *Office) change(ctx context.Context, fn func(w *work) error, answer ...f
 		if err := fn(w); err != nil {
 			return err
 		}
-		return w.settle()
+		if err := w.settle(); err != nil {
+			return err
+		}
+		return w.converse()
 	})
 	if err != nil {
 		return err

@@ -228,6 +228,9 @@ func (w *work) syncItem(facts model.ItemFacts) (string, error) {
 	if err := w.apply(before, rec.Outcome); err != nil {
 		return "", err
 	}
+	if rec.Restored && facts.Recorded.StoreID != w.o.store.ID() {
+		w.tx.of(id).otherLife = shortLife(facts.Recorded.StoreID)
+	}
 	if rec.Restored {
 		if err := errors.Join(w.restoreUsage(rec.Item, facts.Recorded), w.restoreThread(rec.Item)); err != nil {
 			return "", err

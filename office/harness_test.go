@@ -38,6 +38,7 @@ type bench struct {
 	t      *testing.T
 	path   string
 	store  store.Store
+	feed   store.Feed
 	office *office.Office
 	url    string
 	stop   func()
@@ -103,11 +104,13 @@ func (b *bench) start() {
 	b.t.Helper()
 	st, err := sqlite.Open(b.path, sqlite.Options{})
 	b.must(err)
+	records, err := sqlite.OpenFeed(b.path+".feed", sqlite.FeedOptions{Store: st.ID()})
+	b.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	b.must(err)
 	b.logs, b.metrics = &lockedBuffer{to: b.t.Output()}, prometheus.NewRegistry()
 	options := office.Options{
-		Store: st, Listener: listener, ConfigSettle: time.Millisecond, Metrics: b.metrics,
+		Store: st, Feed: records, Listener: listener, ConfigSettle: time.Millisecond, Metrics: b.metrics,
 		Logger: slog.New(slog.NewTextHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	b.options(&options)
@@ -126,13 +129,13 @@ func (b *bench) start() {
 			}
 		}
 	}()
-	b.store, b.office, b.url = st, o, "ws://"+listener.Addr().String()
+	b.store, b.feed, b.office, b.url = st, records, o, "ws://"+listener.Addr().String()
 	b.stop = func() {
 		cancel()
 		if err := <-done; err != nil {
 			b.t.Errorf("the office ended with %v", err)
 		}
-		b.must(st.Close())
+		b.must(errors.Join(records.Close(), st.Close()))
 		b.stop = func() {}
 	}
 }

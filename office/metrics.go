@@ -14,6 +14,7 @@ type metrics struct {
 	rounds       *prometheus.CounterVec
 	messages     *prometheus.CounterVec
 	replaced     prometheus.Counter
+	streams      *streamMetrics
 }
 
 func newMetrics() *metrics {
@@ -33,6 +34,7 @@ func newMetrics() *metrics {
 		replaced: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "bullpen_office_replaced_connections_total", Help: "Connections that a newer one of the same person replaced.",
 		}),
+		streams: newStreamMetrics(),
 	}
 }
 
@@ -41,7 +43,7 @@ func (m *metrics) register(r prometheus.Registerer, connections func() int) erro
 		Name: "bullpen_office_connections", Help: "Agents connected.",
 	}, func() float64 { return float64(connections()) })
 	var errs []error
-	for _, c := range []prometheus.Collector{m.authFailures, m.offers, m.rounds, m.messages, m.replaced, gauge} {
+	for _, c := range append(m.streams.collectors(), m.authFailures, m.offers, m.rounds, m.messages, m.replaced, gauge) {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)

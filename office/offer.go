@@ -36,9 +36,9 @@ func draftOf(r store.Reader, it model.Item) (*draft, error) {
 		request: protocol.JournalEntry{
 			At: protocol.FormatTime(it.CreatedAt), Author: cmp.Or(it.Spec.Requester, "requester"), Text: cmp.Or(it.Spec.Body, it.Spec.Title),
 		},
-		journal: shown(entries),
+		journal: journalOf(entries),
 		// The id is the round's, so that an offer that arrives twice is the same frame.
-		id: fmt.Sprintf("offer-%s-%d", it.ID, it.Round.Number),
+		id: model.OfferID(it.ID, it.Round.Number),
 		offer: protocol.Offer{
 			WorkItem: protocol.WorkItem{
 				ID: it.ID, Kind: it.Spec.Kind, Title: it.Spec.Title, Priority: float64(it.Spec.Priority), Trigger: it.Spec.Trigger,
@@ -83,7 +83,7 @@ func feedbackOf(r store.Reader, it model.Item) ([]model.Feedback, error) {
 	return slices.DeleteFunc(feedback, func(f model.Feedback) bool { return f.N > it.Round.FeedbackUpTo }), err
 }
 
-func shown(entries []model.JournalEntry) []protocol.JournalEntry {
+func journalOf(entries []model.JournalEntry) []protocol.JournalEntry {
 	list := make([]protocol.JournalEntry, 0, len(entries))
 	for _, e := range entries {
 		list = append(list, protocol.JournalEntry{At: protocol.FormatTime(e.At), Author: e.Author, Text: e.Text})
@@ -189,6 +189,6 @@ func (d *draft) earlierWork(r store.Reader, it model.Item) error {
 		At: protocol.FormatTime(about.CreatedAt), Author: cmp.Or(about.Spec.Requester, "requester"),
 		Text: fmt.Sprintf("Earlier work in this thread, %q: %s", about.Spec.Title, cmp.Or(about.Spec.Body, about.Spec.Title)),
 	})
-	d.earlier = append(d.earlier, shown(entries)...)
+	d.earlier = append(d.earlier, journalOf(entries)...)
 	return nil
 }

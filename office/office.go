@@ -34,6 +34,10 @@ type Options struct {
 	Feed store.Feed
 	// Access says who may use sessions; nil refuses everybody.
 	Access Access
+	// AllowedOrigins are the origins, such as https://board.example.com, whose pages may use sessions beside the office's own.
+	AllowedOrigins []string
+	// Streams bound the streams of sessions.
+	Streams StreamOptions
 	// Address to listen on, such as :8443. Listener, if set, is used instead.
 	Address  string
 	Listener net.Listener
@@ -60,6 +64,9 @@ type Office struct {
 	configs  *configs
 	presence presence
 	live     live
+	// emits brings the office's own records into the feeds; uploads are the agents that upload theirs.
+	emits   *emits
+	uploads *uploads
 	// turns has effects leave in the order of the commits.
 	turns turns
 	// due has the people to look at again though nothing happened: a backoff, a timeout, a pause that ends.
@@ -67,11 +74,14 @@ type Office struct {
 	// stale has the teams whose config changed.
 	stale workqueue.TypedDelayingInterface[model.TeamKey]
 	// changed merges changes of views until the controllers take them.
-	changed   workqueue.TypedInterface[model.Change]
-	changes   chan model.Change
-	listening chan struct{}
-	once      sync.Once
-	addr      net.Addr
+	changed workqueue.TypedInterface[model.Change]
+	changes chan model.Change
+	// lifetime ends with the office; what outlives the request that began it ends with it.
+	lifetime    context.Context
+	endLifetime context.CancelFunc
+	listening   chan struct{}
+	once        sync.Once
+	addr        net.Addr
 }
 
 // New makes an office that serves once Start is called.
@@ -93,6 +103,7 @@ func New(opts Options) (*Office, error) {
 		changes:   make(chan model.Change),
 		listening: make(chan struct{}),
 	}
+	o.lifetime, o.endLifetime = context.WithCancel(context.Background())
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
@@ -103,6 +114,7 @@ func New(opts Options) (*Office, error) {
 		o.opts.ConfigSettle = 2 * time.Second
 	}
 	o.presence.init(o.now())
+	o.emits, o.uploads = newEmits(o), newUploads()
 	if opts.Metrics != nil {
 		if err := o.metrics.register(opts.Metrics, o.hub.Len); err != nil {
 			return nil, fmt.Errorf("office: metrics: %w", err)
@@ -146,6 +158,10 @@ func (o *Office) Start(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error { o.sweep(ctx); return nil })
+	if o.opts.Feed != nil {
+		group.Go(func() error { o.emits.run(ctx); return nil })
+		group.Go(func() error { o.runRetention(ctx); return nil })
+	}
 	for range 4 {
 		group.Go(func() error { o.runDue(ctx); return nil })
 	}
@@ -153,6 +169,7 @@ func (o *Office) Start(ctx context.Context) error {
 	group.Go(func() error { o.deliverChanges(ctx); return nil })
 	group.Go(func() error {
 		<-ctx.Done()
+		o.endLifetime()
 		o.due.ShutDown()
 		o.stale.ShutDown()
 		o.changed.ShutDown()
@@ -201,10 +218,9 @@ func (o *Office) Ready(_ *http.Request) error {
 }
 
 // life is short for the store's id: what makes the ids of one life of the store differ from those of another.
-func (o *Office) life() string {
-	id := o.store.ID()
-	return id[:min(len(id), 8)]
-}
+func (o *Office) life() string { return shortLife(o.store.ID()) }
+
+func shortLife(storeID string) string { return storeID[:min(len(storeID), 8)] }
 
 // StoreID identifies the store's life.
 func (o *Office) StoreID() string { return o.store.ID() }

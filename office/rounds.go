@@ -83,6 +83,7 @@ func (r request) journal(m protocol.Journal) (protocol.Message, error) {
 }
 
 func (r request) handback(m protocol.Handback) (protocol.Message, error) {
+	r.o.awaitRecords(r.ctx, m.WorkItemID)
 	return nil, r.endOfRound(m.WorkItemID, m.Usage, func(w *work, it model.Item) (dispatch.Outcome, error) {
 		noReview, err := w.noReview(r.p, it)
 		if err != nil {
@@ -93,6 +94,7 @@ func (r request) handback(m protocol.Handback) (protocol.Message, error) {
 }
 
 func (r request) fail(m protocol.Fail) (protocol.Message, error) {
+	r.o.awaitRecords(r.ctx, m.WorkItemID)
 	return nil, r.endOfRound(m.WorkItemID, m.Usage, func(w *work, it model.Item) (dispatch.Outcome, error) {
 		policy, err := w.policy(it)
 		if err != nil {
@@ -130,14 +132,7 @@ func (w *work) noReview(p *peer, it model.Item) (bool, error) {
 	if err != nil || person == nil {
 		return false, err
 	}
-	for _, role := range team.Config.Roles {
-		for _, kind := range role.Work {
-			if role.Name == person.Role && kind.Kind == it.Spec.Kind {
-				return kind.Review == protocol.ReviewNone, nil
-			}
-		}
-	}
-	return false, nil
+	return needsNoReview(team.Config, person.Role, it.Spec.Kind), nil
 }
 
 // first says whether the message comes for the first time: the same id and payload from the same person is a repeat. Somebody

@@ -19,6 +19,7 @@ import (
 	"github.com/bullpen-dev/bullpen/office/model"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 	"github.com/bullpen-dev/bullpen/office/store"
+	"github.com/bullpen-dev/bullpen/office/web"
 )
 
 const (
@@ -35,7 +36,12 @@ func (o *Office) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/teams/{namespace}/{team}/agent", o.serveAgent)
 	mux.HandleFunc("POST /v1/teams/{namespace}/{team}/events", o.serveEvents)
+	mux.HandleFunc("GET /v1/sessions/{id}/ingest", o.serveIngest)
+	o.sessionRoutes(mux)
 	mux.HandleFunc("GET /v1/protocol/schema", serveSchema())
+	page := web.Handler()
+	mux.Handle("GET /{$}", page)
+	mux.Handle("GET /assets/", page)
 	return mux
 }
 

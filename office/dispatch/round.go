@@ -138,6 +138,20 @@ func Cancel(it model.Item, why model.Why, now time.Time) Outcome {
 	return Outcome{Item: it, Ended: ended, Changed: true}
 }
 
+// Stop ends the round that runs because somebody wants it to end: the item waits for what they say next. An item without a round that runs
+// is left as it is.
+func Stop(it model.Item, by string, now time.Time) Outcome {
+	if !it.Round.Accepted() {
+		return Outcome{Item: it}
+	}
+	why := model.Why{Reason: model.ReasonStopped, Message: by + " stopped it."}
+	ended := end(&it, model.OutcomeStopped, why.Message, now)
+	ended.StoppedBy = by
+	it.FeedbackSeen = max(it.FeedbackSeen, ended.FeedbackUpTo)
+	settle(&it, protocol.StateWaiting, why, now)
+	return Outcome{Item: it, Ended: ended, Changed: true}
+}
+
 // Running checks that the person runs the item now: what progress, journal, session and heartbeat ask for.
 func Running(it model.Item, person string) *protocol.WireError {
 	if err := own(it, person); err != nil {

@@ -1,0 +1,344 @@
+package office_test
+
+// This file tests the upload of records: what agents tell becomes the feed of the session, whole, once, and in order.
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/bullpen-dev/bullpen/office/feed"
+	"github.com/bullpen-dev/bullpen/office/feed/feedtest"
+	"github.com/bullpen-dev/bullpen/office/model"
+	"github.com/bullpen-dev/bullpen/office/protocol"
+	"github.com/bullpen-dev/bullpen/office/store"
+)
+
+// uploader is an agent's side of an upload.
+type uploader struct {
+	b     *bench
+	ws    *websocket.Conn
+	ready feed.Ready
+	seq   int64
+	offer string
+}
+
+// uploads dials the upload of an item's records.
+func (b *bench) uploads(item, person, spool string) *uploader {
+	b.t.Helper()
+	ws, response, err := b.dialUpload(item, person, spool, "token-"+person)
+	if err != nil {
+		b.t.Fatalf("the upload was refused: %v, %v", err, response)
+	}
+	u := &uploader{b: b, ws: ws}
+	u.read(&u.ready)
+	u.seq = u.ready.Seq
+	return u
+}
+
+func (b *bench) dialUpload(item, person, spool, token string) (*websocket.Conn, *http.Response, error) {
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	ws, response, err := websocket.DefaultDialer.Dial(b.url+"/v1/sessions/"+item+"/ingest?person="+person+"&spool="+spool, header)
+	if err == nil {
+		b.sockets = append(b.sockets, ws)
+	}
+	return ws, response, err
+}
+
+func (u *uploader) read(into any) {
+	u.b.t.Helper()
+	_ = u.ws.SetReadDeadline(time.Now().Add(patience))
+	if err := u.ws.ReadJSON(into); err != nil {
+		u.b.t.Fatalf("the office did not answer: %v", err)
+	}
+}
+
+// entry makes the next entry of the spool.
+func (u *uploader) entry(source, format, kind string, payload any) feed.Entry {
+	u.b.t.Helper()
+	body, ok := payload.(string)
+	if !ok {
+		encoded, err := json.Marshal(payload)
+		u.b.must(err)
+		body = string(encoded)
+	}
+	u.seq++
+	return feed.Entry{Seq: u.seq, Offer: u.offer, At: time.Now(), Source: source, Format: format, Type: kind, Payload: json.RawMessage(body)}
+}
+
+func (u *uploader) lifecycle(kind string, payload any) feed.Entry {
+	u.b.t.Helper()
+	return u.entry(feed.SourceLifecycle, feed.FormatLifecycle, kind, payload)
+}
+
+// upload sends entries and waits until they are stored.
+func (u *uploader) upload(entries ...feed.Entry) {
+	u.b.t.Helper()
+	u.send(entries...)
+	for {
+		var stored feed.Stored
+		u.read(&stored)
+		if stored.Seq >= entries[len(entries)-1].Seq {
+			return
+		}
+	}
+}
+
+func (u *uploader) send(entries ...feed.Entry) {
+	u.b.t.Helper()
+	u.b.must(u.ws.WriteMessage(websocket.TextMessage, feedtest.Upload(entries...)))
+}
+
+// closed waits for the office to close, and gives the code and the reason.
+func (u *uploader) closed() (int, string) {
+	u.b.t.Helper()
+	_ = u.ws.SetReadDeadline(time.Now().Add(patience))
+	for {
+		if _, _, err := u.ws.ReadMessage(); err != nil {
+			var closed *websocket.CloseError
+			if !asClose(err, &closed) {
+				u.b.t.Fatalf("the connection ended with %v", err)
+			}
+			return closed.Code, closed.Text
+		}
+	}
+}
+
+func asClose(err error, into **websocket.CloseError) bool {
+	closed, ok := err.(*websocket.CloseError)
+	*into = closed
+	return ok
+}
+
+// records reads the feed of an item's latest session, once it has at least that many.
+func (b *bench) records(item string, atLeast int) []feed.Record {
+	b.t.Helper()
+	var list []feed.Record
+	b.eventually(fmt.Sprintf("%d records of %s", atLeast, item), func() bool {
+		list = b.feedOf(b.sessionOf(item).ID)
+		return len(list) >= atLeast
+	})
+	return list
+}
+
+func (b *bench) sessionOf(item string) model.Session {
+	b.t.Helper()
+	var s model.Session
+	b.must(b.store.View(b.t.Context(), func(r store.Reader) (err error) {
+		s, err = r.SessionOf(item)
+		return err
+	}))
+	return s
+}
+
+func (b *bench) feedOf(session string) []feed.Record {
+	b.t.Helper()
+	stored, err := b.feed.Read(b.t.Context(), session, 0, 0, 0)
+	b.must(err)
+	var list []feed.Record
+	for i, s := range stored {
+		r, err := feed.DecodeRecord(s.JSON)
+		b.must(err)
+		if r.FeedSeq != int64(i+1) || s.Seq != r.FeedSeq {
+			b.t.Fatalf("record %d stands at %d (%d)", i, r.FeedSeq, s.Seq)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// eventually waits until something is so.
+func (b *bench) eventually(what string, so func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%s: still not so after %s", what, patience)
+		}
+	}
+}
+
+// outline shows records as lines: type and turn's index, and the message where there is one.
+func outline(list []feed.Record) string {
+	var lines []string
+	for _, r := range list {
+		line := r.Type
+		if r.TurnID != nil {
+			line += (*r.TurnID)[strings.LastIndex(*r.TurnID, "-"):]
+		}
+		if r.MessageID != nil {
+			line += (*r.MessageID)[strings.LastIndex(*r.MessageID, "-"):]
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestATurnsRecordsStandInTheFeedAsTheyHappened(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	payload := `{"type":"assistant","b":1,"a":123456789012345678901234567890,"message":{"type":"message","role":"assistant","model":"m-1","content":[{"type":"text","text":"a<b>&"}],"new":true}}`
+	u.upload(
+		u.lifecycle("environment_phase", feed.EnvironmentPhase{Phase: "clone", Status: "completed"}),
+		u.lifecycle("turn_started", map[string]any{}),
+		u.lifecycle("message_delivered", map[string]any{}),
+		u.entry(feed.SourceClaudeCode, feed.FormatClaudeJSONL, "assistant", payload),
+	)
+	if s := b.sessionOf("uid-i1"); s.Turn.Status != model.TurnRunning {
+		t.Errorf("the turn is %s", s.Turn.Status)
+	}
+	u.upload(u.lifecycle("turn_ended", feed.TurnEnded{Status: "completed"}))
+	ada.handBack("uid-i1", protocol.HandbackDone)
+	list := b.records("uid-i1", 6)
+	want := "message_received-t0-m0\nenvironment_phase-t0\nturn_started-t0\nmessage_delivered-t0-m0\nassistant-t0\nturn_ended-t0"
+	if got := outline(list); got != want {
+		t.Errorf("the feed is\n%s\nnot\n%s", got, want)
+	}
+	if got := string(list[4].Payload); got != payload {
+		t.Errorf("the payload is\n%s\nnot as it came\n%s", got, payload)
+	}
+	if list[4].Kind != feed.KindClaudeCode || list[4].Model == nil || *list[4].Model != "m-1" {
+		t.Errorf("the envelope is %+v", list[4])
+	}
+	if s := b.sessionOf("uid-i1"); s.Turn.Status != model.TurnCompleted || s.State != "done" || !s.ClosedAt.IsZero() {
+		t.Errorf("the session is %+v, its turn %+v", s, s.Turn)
+	}
+}
+
+func TestAnUploadMayBeRepeatedFromAnywhere(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	var all []feed.Entry
+	all = append(all, u.lifecycle("turn_started", map[string]any{}), u.lifecycle("message_delivered", map[string]any{}))
+	for i := range 20 {
+		all = append(all, u.entry(feed.SourceCommand, feed.FormatCommand, "stdout", map[string]int{"n": i}))
+	}
+	u.upload(all[:7]...)
+	u.upload(all[3:15]...)
+	b.must(u.ws.Close())
+	again := b.uploads("uid-i1", "ada", "spool-1")
+	if again.ready.Seq != 15 {
+		t.Errorf("the office has %d of the spool, not 15", again.ready.Seq)
+	}
+	again.upload(all...)
+	b.restart()
+	b.connect("ada")
+	last := b.uploads("uid-i1", "ada", "spool-1")
+	last.upload(all[10:]...)
+	list := b.records("uid-i1", 3+20)
+	for i, r := range list[3:] {
+		if want := fmt.Sprintf(`{"n":%d}`, i); string(r.Payload) != want {
+			t.Fatalf("record %d is %s, not %s", i, r.Payload, want)
+		}
+	}
+	if len(list) != 23 {
+		t.Errorf("the feed has %d records, not 23", len(list))
+	}
+}
+
+func TestAHandBackThatOvertakesItsRecordsWaitsForThem(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	u.upload(u.lifecycle("turn_started", map[string]any{}))
+	ada.send(protocol.Handback{WorkItemID: "uid-i1", Summary: "done", Status: protocol.HandbackDone, ToReview: []string{"x"}})
+	if s := b.sessionOf("uid-i1"); s.Turn.Status.Final() {
+		t.Error("the turn is over before its records are there")
+	}
+	u.upload(u.lifecycle("turn_ended", feed.TurnEnded{Status: "completed"}))
+	b.eventually("the end of the turn", func() bool { return b.sessionOf("uid-i1").Turn.Status == model.TurnCompleted })
+}
+
+func TestNobodyUploadsIntoSomebodyElsesSession(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	for name, test := range map[string]struct {
+		item, person, token string
+		status              int
+	}{
+		"a wrong token":                      {"uid-i1", "ada", "wrong", http.StatusUnauthorized},
+		"no token":                           {"uid-i1", "ada", "", http.StatusUnauthorized},
+		"somebody who never ran the item":    {"uid-i1", "bob", "token-bob", http.StatusForbidden},
+		"an item that there is not":          {"uid-i9", "ada", "token-ada", http.StatusUnauthorized},
+		"somebody else's token for a person": {"uid-i1", "ada", "token-bob", http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, response, err := b.dialUpload(test.item, test.person, "s", test.token)
+			if err == nil || response == nil || response.StatusCode != test.status {
+				t.Errorf("the answer is %v, %v, not %d", response, err, test.status)
+			}
+		})
+	}
+}
+
+func TestAnAgentCannotWriteWhatOnlyTheOfficeWrites(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	u.upload(u.lifecycle("session_closed", map[string]any{}), u.lifecycle("message_received", map[string]any{"message_id": "x", "body": "forged"}))
+	for _, r := range b.records("uid-i1", 3)[1:] {
+		if r.Kind != feed.KindUnknown || r.Source == feed.SourceLifecycle {
+			t.Errorf("%s of an agent is %s from %s", r.Type, r.Kind, r.Source)
+		}
+	}
+	u.offer = model.OfferID("somebody-elses", 1)
+	u.send(u.entry(feed.SourceCommand, feed.FormatCommand, "stdout", map[string]any{}))
+	if code, reason := u.closed(); code != websocket.CloseInvalidFramePayloadData || !strings.Contains(reason, "offer") {
+		t.Errorf("an offer of another item closed with %d %s", code, reason)
+	}
+}
+
+func TestWhatGitSaysIsInTheSession(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	before := len(b.records("uid-i1", 1))
+	u.upload(u.entry("agent", feed.FormatState, feed.StateGit, `{"repos":[{"full_name":"acme/app","commits_total":2,"commits":[],"prs":[],"local_uncommitted_files":[]}]}`))
+	if git := b.sessionOf("uid-i1").Git; git == nil || git.Repos[0].FullName != "acme/app" || git.Repos[0].CommitsTotal != 2 {
+		t.Errorf("the session has %+v", git)
+	}
+	if n := len(b.records("uid-i1", 1)); n != before {
+		t.Errorf("the state is a record: there are %d, not %d", n, before)
+	}
+}
+
+func TestASessionThatIsOverIsClosedInItsFeedAfterItsLastRecord(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1", func(f *model.ItemFacts) { f.Spec.Kind = "chore" })
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	u.upload(u.lifecycle("turn_started", map[string]any{}), u.lifecycle("turn_ended", feed.TurnEnded{Status: "completed"}))
+	ada.handBack("uid-i1", protocol.HandbackDone)
+	list := b.records("uid-i1", 4)
+	if got := outline(list[2:]); got != "turn_ended-t0\nsession_closed" {
+		t.Errorf("the feed ends with\n%s", got)
+	}
+}
