@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -29,11 +28,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/bullpen-dev/bullpen/access"
 	"github.com/bullpen-dev/bullpen/agentpod/podspec"
 	api "github.com/bullpen-dev/bullpen/api/v1alpha1"
 	"github.com/bullpen-dev/bullpen/controllers"
 	"github.com/bullpen-dev/bullpen/office"
-	"github.com/bullpen-dev/bullpen/office/store/sqlite"
 )
 
 // version is set by the linker; without that, it is the module's.
@@ -53,6 +52,7 @@ type options struct {
 	agentImage      string
 	metricsAddress  string
 	healthAddress   string
+	allowedOrigins  []string
 	leaderElect     bool
 	concurrency     int
 	logLevel        string
@@ -93,6 +93,7 @@ func command() *cobra.Command {
 	f.StringVar(&o.agentImage, "agent-image", "", "image of agents whose team and person name none (required)")
 	f.StringVar(&o.metricsAddress, "metrics-address", ":8080", "where Prometheus metrics are served; 0 serves none")
 	f.StringVar(&o.healthAddress, "health-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
+	f.StringSliceVar(&o.allowedOrigins, "session-allowed-origins", nil, "origins, comma-separated, such as https://board.example.com, whose web pages may use sessions beside the office's own")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "wait to become the leader before doing anything")
 	f.IntVar(&o.concurrency, "concurrency", 32, "how many objects of a kind are looked at side by side")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -133,10 +134,21 @@ func (o *options) complete() error {
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
 		return fmt.Errorf("--office-url is https://host:port, not %q", o.officeURL)
 	}
+	for _, origin := range o.allowedOrigins {
+		if !isOrigin(origin) {
+			return fmt.Errorf("--session-allowed-origins are origins as browsers send them, such as https://board.example.com or http://localhost:5173, not %q", origin)
+		}
+	}
 	if o.logFormat != "json" && o.logFormat != "text" {
 		return fmt.Errorf("--log-format is json or text, not %q", o.logFormat)
 	}
 	return nil
+}
+
+// isOrigin says whether a text is an origin as browsers send it.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && text == strings.ToLower(u.Scheme+"://"+u.Host)
 }
 
 // officeService is the Service in front of the office.
@@ -187,23 +199,18 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := sqlite.Open(filepath.Join(o.dataDir, "office.db"), sqlite.Options{})
+	mem, err := openMemory(o.dataDir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	theOffice, err := office.New(office.Options{
-		Store:   store,
-		Address: o.officeAddress,
-		TLS:     &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: getCertificate},
-		Logger:  log.With("component", "office"),
-		Metrics: metrics.Registry,
-	})
+	defer func() { err = errors.Join(err, mem.close()) }()
+	theOffice, err := newOffice(cfg, mgr, o, log, mem, getCertificate)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(
 		mgr.Add(theOffice),
+		publish(cfg, mgr, o, ca),
 		controllers.Setup(mgr, controllers.Options{
 			Office:      theOffice,
 			Operator:    podspec.Operator{Image: o.agentImage, OfficeURL: o.officeURL},
@@ -218,6 +225,29 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// newOffice makes the office, and adds to the manager what it needs: who may use sessions, and what watches their records.
+func newOffice(cfg *rest.Config, mgr manager.Manager, o options, log *slog.Logger, mem *memory,
+	getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) (*office.Office, error) {
+	sessionAccess, err := access.New(cfg, access.Options{Logger: log.With("component", "access")})
+	if err != nil {
+		return nil, err
+	}
+	records := &feedWatch{feed: mem.feed, log: log.With("component", "feed")}
+	if err := errors.Join(mgr.Add(sessionAccess), mgr.Add(records), records.register(metrics.Registry)); err != nil {
+		return nil, err
+	}
+	return office.New(office.Options{
+		Store:          mem.store,
+		Feed:           mem.feed,
+		Access:         sessionAccess,
+		AllowedOrigins: o.allowedOrigins,
+		Address:        o.officeAddress,
+		TLS:            sessionAccess.TLS(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: getCertificate}),
+		Logger:         log.With("component", "office"),
+		Metrics:        metrics.Registry,
+	})
 }
 
 func newManager(cfg *rest.Config, o options) (manager.Manager, error) {

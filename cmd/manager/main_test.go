@@ -19,6 +19,10 @@ func TestComplete(t *testing.T) {
 		"without TLS":                      {edit: func(o *options) { o.officeURL = "http://x:1" }, wrong: "--office-url"},
 		"a URL with a path":                {edit: func(o *options) { o.officeURL = "https://x:1/path" }, wrong: "--office-url"},
 		"no image":                         {edit: func(o *options) { o.agentImage = "" }, wrong: "--agent-image"},
+		"an origin":                        {edit: func(o *options) { o.allowedOrigins = []string{"https://board.example.com", "http://localhost:5173"} }, url: "https://bullpen-office.ops.svc:8443"},
+		"an origin with a path":            {edit: func(o *options) { o.allowedOrigins = []string{"https://board.example.com/"} }, wrong: "--session-allowed-origins"},
+		"any origin":                       {edit: func(o *options) { o.allowedOrigins = []string{"*"} }, wrong: "--session-allowed-origins"},
+		"an origin that no browser sends":  {edit: func(o *options) { o.allowedOrigins = []string{"https://Board.example.com"} }, wrong: "--session-allowed-origins"},
 		"a log format that does not exist": {edit: func(o *options) { o.logFormat = "xml" }, wrong: "--log-format"},
 	}
 	for name, test := range tests {
