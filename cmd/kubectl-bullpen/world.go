@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/bullpen-dev/bullpen/api/v1alpha1"
+	"github.com/bullpen-dev/bullpen/cmd/kubectl-bullpen/sessions"
 )
 
 // world is what there is in one namespace, or in all.
@@ -65,7 +67,14 @@ func is(conditions []metav1.Condition, kind string) bool {
 func explain(err error) string {
 	var noKind *apimeta.NoKindMatchError
 	var noResource *apimeta.NoResourceMatchError
+	var problem *sessions.Problem
+	var hint *hintError
 	switch {
+	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
+		return "the office does not know you: log in anew, or choose another user with --user or --context, one with a token or a client " +
+			"certificate of the cluster"
+	case errors.As(err, &hint), errors.As(err, &problem):
+		return err.Error()
 	case errors.As(err, &noKind), errors.As(err, &noResource), apierrors.IsNotFound(err):
 		return "Bullpen's kinds are not installed in this cluster: kubectl apply --server-side -k config/crd of its repository installs them, " +
 			"or look into another cluster with --context"
