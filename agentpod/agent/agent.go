@@ -17,7 +17,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/bullpen-dev/bullpen/agentpod/mask"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/process"
+	"github.com/bullpen-dev/bullpen/agentpod/spool"
+	"github.com/bullpen-dev/bullpen/agentpod/workplace"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -43,8 +46,17 @@ type Agent struct {
 	// lost is closed when the link ended.
 	lost chan struct{}
 
-	run  *run
-	team team
+	run   *run
+	team  team
+	place *workplace.Place
+	// mask masks what is told, spool keeps records and uploads brings them to the office. The latter two are nil in a home that has no
+	// place for them.
+	mask    *mask.Masker
+	spool   *spool.Spool
+	uploads *spool.Uploader
+	// heldBack is the letter that waits for records, since heldSince.
+	heldBack  uint64
+	heldSince time.Time
 	// held are requests of programs that are not sent yet; waiting are the programs that wait for anything.
 	held    []held
 	waiting map[*waiter]struct{}
@@ -81,6 +93,7 @@ type run struct {
 	id     string
 	cancel context.CancelFunc
 	record string
+	turn   *turn
 }
 
 // Run is the agent's life. It begins to shut down when drain is closed, or at the latest when ctx ends: then it ends its
@@ -103,11 +116,11 @@ func Run(ctx context.Context, cfg Config, drain <-chan struct{}) error {
 	}
 	defer a.home.close() //nolint:errcheck // the lock goes with the process
 	defer a.openDoor()()
+	defer a.runUploads()()
 
 	connected, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	connector := &connector{
-		url: url, tokenFile: cfg.TokenFile, caFile: cfg.CAFile, person: cfg.Person, version: cfg.Version,
-		log: cfg.Log, timing: cfg.timing, nextID: newIDs().next,
+		dialer: a.dialer(), url: url, person: cfg.Person, log: cfg.Log, timing: cfg.timing, nextID: newIDs().next,
 		connected: func(l *link, id string, w protocol.Welcome) { a.do(func() { a.onWelcome(l, id, w) }) },
 		received: func(l *link, f protocol.Frame, payload json.RawMessage) {
 			a.do(func() { a.onFrame(l, f, payload) })
@@ -163,6 +176,7 @@ func (a *Agent) wakeUp(ctx context.Context, drain <-chan struct{}) error {
 	if a.home, err = openHome(waiting, a.cfg.Home, a.log); err != nil {
 		return err
 	}
+	a.place = a.newPlace()
 	items, err := a.home.loadItems()
 	if err != nil {
 		return errors.Join(fmt.Errorf("the home cannot be read: %w", err), a.home.close())
@@ -182,6 +196,7 @@ func (a *Agent) wakeUp(ctx context.Context, drain <-chan struct{}) error {
 		}
 	}
 	a.team.raw, a.team.config = a.home.loadTeam()
+	a.openSpool()
 	return nil
 }
 
@@ -329,6 +344,8 @@ func (a *Agent) onWelcome(l *link, id string, w protocol.Welcome) {
 	a.team.pending, a.team.pendingID = w.Team, id
 	a.takeTeam()
 	a.perform(a.machine.welcome(w.Resume))
+	a.endLeftTurns()
+	a.online(true)
 	a.onActs(w.Acts)
 	a.onReports(w.Reports)
 	a.askAbout()
@@ -355,6 +372,7 @@ func (a *Agent) onLost(l *link) {
 	clear(a.asked)
 	a.hurryWaits()
 	a.link = nil
+	a.online(false)
 	close(a.lost)
 	a.outbox.offline()
 	a.machine.offline()
@@ -391,7 +409,7 @@ func (a *Agent) onFrame(l *link, f protocol.Frame, payload json.RawMessage) {
 	switch m := f.Message.(type) {
 	case protocol.Offer:
 		a.log.Info("offered", "item", m.WorkItem.ID, "kind", m.WorkItem.Kind, "title", m.WorkItem.Title)
-		a.perform(a.machine.offer(offered{m, payload}))
+		a.perform(a.machine.offer(offered{m, payload, f.ID}))
 	case protocol.Act:
 		a.onActs([]protocol.Act{m})
 	case protocol.Reports:
@@ -551,7 +569,7 @@ func (a *Agent) model() string {
 
 // keep has a message sent that replaces any earlier one of its type.
 func (a *Agent) keep(m protocol.Message, seq int) {
-	a.latest[m.Type()] = request{message: m, seq: seq}
+	a.latest[m.Type()] = request{message: a.masked(m), seq: seq}
 }
 
 // flush sends what can be sent, and returns when it should be called again at the latest.
@@ -566,6 +584,12 @@ func (a *Agent) flush(now time.Time) time.Duration {
 			delete(a.latest, t)
 			a.ask(r.message, r.seq)
 		}
+	}
+	if a.holdsWindows() {
+		return next
+	}
+	if wait := a.holdBack(now); wait > 0 {
+		return min(wait, next)
 	}
 	l, ok := a.outbox.next(now)
 	if ok {
@@ -600,9 +624,11 @@ func (a *Agent) perform(acts []action) {
 		case stop:
 			a.stop(act)
 		case post:
-			if err := a.outbox.put(a.ids.next(), act.message, act.seq); err != nil {
+			if err := a.outbox.put(a.ids.next(), a.masked(act.message), act.seq); err != nil {
 				a.log.Error("a message cannot be sent", "type", act.message.Type(), "error", err)
 			}
+		case unstarted:
+			a.endUnstarted(act)
 		}
 	}
 }

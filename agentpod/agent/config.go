@@ -16,6 +16,7 @@ import (
 
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
+	"github.com/bullpen-dev/bullpen/agentpod/spool"
 )
 
 // Config is what an agent is told by its pod.
@@ -41,13 +42,19 @@ type Config struct {
 	Tmp string
 	// CLIDir is the folder of ost, put first on the programs' PATH; empty where there is none.
 	CLIDir string
+	// SpoolRoom is the most bytes that records may take in the home until the office has them; 0 is a quarter of its file system, and at
+	// most 1 GiB.
+	SpoolRoom int64
+	// Secrets are masked in what the agent tells. Its own token always is.
+	Secrets Secrets
 	// Version of the agent.
 	Version string
 	// Grace is how long the agent may take to hand back and end after SIGTERM.
 	Grace time.Duration
 	Log   *slog.Logger
 
-	timing timing
+	timing      timing
+	uploadTimes spool.Times
 	// keep is how long the folder of a finished item stays; clean is how often the office is asked about them.
 	keep, clean time.Duration
 	// recheck is how often a runtime that is not fit is checked again, and a report that could not be posted is tried again.
@@ -65,7 +72,7 @@ func (c Config) ProgramGrace() time.Duration { return c.Grace * 3 / 5 }
 // secretEnv are variables that are not for programs, or that only this agent may set for them.
 var secretEnv = []string{
 	contract.EnvTokenFile, contract.EnvCAFile, contract.EnvCommand, contract.EnvGrace, contract.EnvLog,
-	contract.EnvSocket, contract.EnvNotesFile, contract.EnvItemID,
+	contract.EnvSocket, contract.EnvNotesFile, contract.EnvItemID, contract.EnvSpoolRoom, contract.EnvSecretFiles, contract.EnvSecretVars,
 }
 
 // FromEnv reads the environment, given as in os.Environ. Its error names everything that is wrong. Runtime, Version and Log
@@ -96,6 +103,7 @@ func FromEnv(environ []string) (Config, error) {
 		Grace:       defaultGrace,
 		Env:         withoutSecrets(environ),
 		Tmp:         cmp.Or(env[contract.EnvTmp], "/tmp"),
+		Secrets:     secretsFrom(env),
 	}
 	if c.Home != "" && !filepath.IsAbs(c.Home) {
 		problems = append(problems, fmt.Errorf("%s must be an absolute path, not %q", contract.EnvHome, c.Home))
@@ -111,6 +119,13 @@ func FromEnv(environ []string) (Config, error) {
 			problems = append(problems, fmt.Errorf("%s must be a whole number of seconds above 0, not %q", contract.EnvGrace, value))
 		}
 		c.Grace = time.Duration(seconds) * time.Second
+	}
+	if value := env[contract.EnvSpoolRoom]; value != "" {
+		mebibytes, err := strconv.ParseInt(value, 10, 32)
+		if err != nil || mebibytes < 1 {
+			problems = append(problems, fmt.Errorf("%s must be a whole number of MiB above 0, not %q", contract.EnvSpoolRoom, value))
+		}
+		c.SpoolRoom = mebibytes << 20
 	}
 	if value := env[contract.EnvCommand]; value != "" {
 		if err := json.Unmarshal([]byte(value), &c.Command); err != nil || len(c.Command) == 0 || c.Command[0] == "" {
@@ -167,6 +182,9 @@ func (c Config) fill() Config {
 	}
 	if c.timing == (timing{}) {
 		c.timing = defaultTiming
+	}
+	if c.uploadTimes == (spool.Times{}) {
+		c.uploadTimes = spool.DefaultTimes
 	}
 	if c.keep == 0 {
 		c.keep = 24 * time.Hour

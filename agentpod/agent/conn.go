@@ -34,9 +34,18 @@ const writeWait = 10 * time.Second
 
 // endpoint gives the URL of the agent endpoint of a team.
 func endpoint(base, namespace, team string) (string, error) {
-	u, err := url.Parse(base)
+	u, err := officeURL(base, "v1", "teams", namespace, team, "agent")
 	if err != nil {
 		return "", err
+	}
+	return u.String(), nil
+}
+
+// officeURL gives a URL of the office for WebSockets, of a path's parts below its base.
+func officeURL(base string, path ...string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, err
 	}
 	switch u.Scheme {
 	case "https", "wss":
@@ -44,12 +53,66 @@ func endpoint(base, namespace, team string) (string, error) {
 	case "http", "ws":
 		u.Scheme = "ws"
 	default:
-		return "", fmt.Errorf("the URL needs the scheme https or http, not %q", u.Scheme)
+		return nil, fmt.Errorf("the URL needs the scheme https or http, not %q", u.Scheme)
 	}
 	if u.Host == "" {
-		return "", errors.New("the URL names no host")
+		return nil, errors.New("the URL names no host")
 	}
-	return u.JoinPath("v1", "teams", url.PathEscape(namespace), url.PathEscape(team), "agent").String(), nil
+	for i := range path {
+		path[i] = url.PathEscape(path[i])
+	}
+	return u.JoinPath(path...), nil
+}
+
+// dialer opens connections to the office. Token and CA are read each time, so that new ones need no restart.
+type dialer struct {
+	tokenFile, caFile, version string
+	// timeout is how long a dial may take.
+	timeout time.Duration
+}
+
+func (a *Agent) dialer() dialer {
+	return dialer{
+		tokenFile: a.cfg.TokenFile, caFile: a.cfg.CAFile, version: a.cfg.Version, timeout: a.cfg.timing.welcome,
+	}
+}
+
+func (d dialer) token() (string, error) {
+	data, err := os.ReadFile(d.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("the token cannot be read: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", fmt.Errorf("the token file %s is empty", d.tokenFile)
+	}
+	return token, nil
+}
+
+// dial opens a WebSocket; where the office answers something else, it returns that HTTP status too. There is no proxy between an agent and
+// its office, whatever the environment says for other programs.
+func (d dialer) dial(ctx context.Context, address string, header http.Header) (ws *websocket.Conn, status int, err error) {
+	w := websocket.Dialer{HandshakeTimeout: d.timeout, ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10}
+	if d.caFile != "" {
+		pem, err := os.ReadFile(d.caFile)
+		if err != nil {
+			return nil, 0, fmt.Errorf("the office's CA cannot be read: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, 0, fmt.Errorf("the file %s holds no certificate in PEM", d.caFile)
+		}
+		w.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	header = header.Clone()
+	header.Set("User-Agent", "bullpen-agent/"+d.version)
+	ws, resp, err := w.DialContext(ctx, address, header) //nolint:bodyclose // the dialer has read it
+	if err != nil && resp != nil {
+		return nil, resp.StatusCode, fmt.Errorf("%w: the office answered %s", err, resp.Status)
+	}
+	return ws, 0, err
 }
 
 // end is how a connection ended.
@@ -111,6 +174,8 @@ type timing struct {
 	// away is how long a question of a program waits for a connection, answer how long for its answer, and deliver how long
 	// a message that is kept on disk anyway. See programs.go.
 	away, answer, deliver time.Duration
+	// records is how long the end of a round waits for the records before it, while they are on their way.
+	records time.Duration
 }
 
 var defaultTiming = timing{
@@ -120,6 +185,7 @@ var defaultTiming = timing{
 	goodbye: 2 * time.Second,
 	idle:    20 * time.Second,
 	away:    5 * time.Second, answer: 30 * time.Second, deliver: 10 * time.Second,
+	records: 5 * time.Second,
 }
 
 // retry decides when to dial again.
@@ -147,14 +213,12 @@ func (r *retry) after(e end, welcome time.Duration, random float64) time.Duratio
 
 // connector keeps one connection. Its callbacks run on its own goroutine.
 type connector struct {
-	url       string
-	tokenFile string
-	caFile    string
-	person    string
-	version   string
-	log       *slog.Logger
-	timing    timing
-	nextID    func() string
+	dialer
+	url    string
+	person string
+	log    *slog.Logger
+	timing timing
+	nextID func() string
 
 	// connected, received and lost tell of a connection; replaced of the end of all.
 	connected func(l *link, id string, w protocol.Welcome)
@@ -202,25 +266,13 @@ func (c *connector) wait(ctx context.Context, pause time.Duration, refused strin
 	}
 }
 
-func (c *connector) token() (string, error) {
-	data, err := os.ReadFile(c.tokenFile)
-	if err != nil {
-		return "", fmt.Errorf("the token cannot be read: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" {
-		return "", fmt.Errorf("the token file %s is empty", c.tokenFile)
-	}
-	return token, nil
-}
-
 // once holds one connection from dial to end. It returns the token that it used, so that another one is noticed.
 func (c *connector) once(ctx context.Context) (token string, welcomeFor time.Duration, e end, err error) {
 	token, err = c.token()
 	if err != nil {
 		return "", 0, endLost, err
 	}
-	ws, err := c.dial(ctx)
+	ws, _, err := c.dial(ctx, c.url, http.Header{})
 	if err != nil {
 		return token, 0, endLost, err
 	}
@@ -243,31 +295,6 @@ func (c *connector) once(ctx context.Context) (token string, welcomeFor time.Dur
 	writer.Wait()
 	c.lost(l)
 	return token, time.Since(began), endOf(err, refused), err
-}
-
-// dial opens the WebSocket. The CA is read each time, so that a new one needs no restart. There is no proxy between an agent
-// and its office, whatever the environment says for other programs.
-func (c *connector) dial(ctx context.Context) (*websocket.Conn, error) {
-	dialer := websocket.Dialer{HandshakeTimeout: c.timing.welcome, ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10}
-	if c.caFile != "" {
-		pem, err := os.ReadFile(c.caFile)
-		if err != nil {
-			return nil, fmt.Errorf("the office's CA cannot be read: %w", err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("the file %s holds no certificate in PEM", c.caFile)
-		}
-		dialer.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.timing.welcome)
-	defer cancel()
-	header := http.Header{"User-Agent": {"bullpen-agent/" + c.version}}
-	ws, resp, err := dialer.DialContext(ctx, c.url, header) //nolint:bodyclose // the dialer has read it
-	if err != nil && resp != nil {
-		err = fmt.Errorf("%w: the office answered %s", err, resp.Status)
-	}
-	return ws, err
 }
 
 // heartbeatOf gives the heartbeat that a welcome asks for, within reason.

@@ -30,6 +30,8 @@ import (
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
 	"github.com/bullpen-dev/bullpen/agentpod/ost"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/command"
+	"github.com/bullpen-dev/bullpen/agentpod/spool"
+	"github.com/bullpen-dev/bullpen/agentpod/spool/spooltest"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -40,7 +42,13 @@ const patience = 20 * time.Second
 var testTiming = timing{
 	welcome: 10 * time.Second, retryFirst: 5 * time.Millisecond, retryMost: 50 * time.Millisecond, lasted: time.Second,
 	refused: time.Hour, poll: 5 * time.Millisecond, goodbye: 5 * time.Second,
-	idle: time.Hour, away: patience, answer: patience, deliver: patience,
+	idle: time.Hour, away: patience, answer: patience, deliver: patience, records: patience,
+}
+
+var testUploadTimes = spool.Times{
+	First: 5 * time.Millisecond, Most: 50 * time.Millisecond, RefusedFirst: 5 * time.Millisecond, RefusedMost: 50 * time.Millisecond,
+	Keep: time.Hour, Answer: 10 * time.Second, Write: 10 * time.Second, Stall: time.Minute,
+	Ping: 10 * time.Second, Silence: 30 * time.Second, Delta: time.Millisecond,
 }
 
 // envAsAgent makes this test binary an agent.
@@ -64,7 +72,7 @@ func asAgent() int {
 		return contract.ExitConfig
 	}
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	cfg.timing = testTiming
+	cfg.timing, cfg.uploadTimes = testTiming, testUploadTimes
 	cfg.Runtime = &command.Command{Args: cfg.Command, Grace: cfg.ProgramGrace(), Log: cfg.Log}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -92,6 +100,8 @@ type office struct {
 	// status answers connections while it is not 0; tries counts all.
 	status int
 	tries  atomic.Int64
+	// records takes what agents upload.
+	records *spooltest.Office
 }
 
 func newOffice(t *testing.T) *office {
@@ -103,7 +113,12 @@ func newOffice(t *testing.T) *office {
 
 func unstartedOffice(t *testing.T) *office {
 	t.Helper()
-	o := &office{t: t, arrivals: make(chan *peer, 16), team: protocol.Raw(teamJSON)}
+	o := &office{t: t, arrivals: make(chan *peer, 16), team: protocol.Raw(teamJSON), records: spooltest.New()}
+	t.Cleanup(func() {
+		if problems := o.records.Problems(); len(problems) > 0 {
+			t.Errorf("records were uploaded wrong: %v", problems)
+		}
+	})
 	o.server = httptest.NewUnstartedServer(http.HandlerFunc(o.serve))
 	o.server.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), slog.LevelInfo)
 	t.Cleanup(o.server.Close)
@@ -128,6 +143,10 @@ func (o *office) setStatus(status int) {
 }
 
 func (o *office) serve(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/v1/sessions/") {
+		o.records.ServeHTTP(w, r)
+		return
+	}
 	o.tries.Add(1)
 	o.mu.Lock()
 	down, status := o.down, o.status
@@ -173,10 +192,9 @@ func (o *office) welcome(resume ...string) *peer {
 
 // peer is the office's end of one connection.
 type peer struct {
-	t     *testing.T
-	ws    *websocket.Conn
-	mu    sync.Mutex // of writes
-	count atomic.Int64
+	t  *testing.T
+	ws *websocket.Conn
+	mu sync.Mutex // of writes
 	// byHand leaves the answers to heartbeats to the test. Else they are given at once, so that a slow test is not
 	// taken for a dead office.
 	byHand atomic.Bool
@@ -216,10 +234,13 @@ func (p *peer) write(data []byte) {
 	_ = p.ws.WriteMessage(websocket.TextMessage, data) // an agent that is gone shows elsewhere
 }
 
+// sent counts all messages of all offices: no id comes twice.
+var sent atomic.Int64
+
 // send sends a message and returns its id.
 func (p *peer) send(replyTo string, m protocol.Message) string {
 	p.t.Helper()
-	id := "o" + strconv.FormatInt(p.count.Add(1), 10)
+	id := "o" + strconv.FormatInt(sent.Add(1), 10)
 	data, err := protocol.Encode(protocol.Frame{ID: id, ReplyTo: replyTo, Message: m})
 	if err != nil {
 		p.t.Fatal(err)
@@ -440,7 +461,7 @@ func (p *place) start(change ...func(*Config)) *inside {
 	}
 	logs := &logs{}
 	cfg.Log = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cfg.timing = testTiming
+	cfg.timing, cfg.uploadTimes = testTiming, testUploadTimes
 	cfg.Runtime = &command.Command{Args: cfg.Command, Grace: cfg.ProgramGrace(), Log: cfg.Log}
 	for _, c := range change {
 		c(&cfg)

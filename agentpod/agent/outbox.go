@@ -85,6 +85,24 @@ func (o *outbox) has(fits func(protocol.Message) bool) bool {
 	return slices.ContainsFunc(o.letters, func(l letter) bool { return fits(l.message) })
 }
 
+// head returns the message that is next, if it was not sent.
+func (o *outbox) head() (letter, bool) {
+	if len(o.letters) == 0 || o.underWay {
+		return letter{}, false
+	}
+	return o.letters[0], true
+}
+
+// endingOf returns the last message that ends a round of an item, if one is to be delivered.
+func (o *outbox) endingOf(item string) protocol.Message {
+	for _, l := range slices.Backward(o.letters) {
+		if id, ends := endedItem(l.message); ends && id == item {
+			return l.message
+		}
+	}
+	return nil
+}
+
 // next returns the message to send now, if there is one, and takes it as sent.
 func (o *outbox) next(now time.Time) (letter, bool) {
 	if len(o.letters) == 0 || o.underWay || now.Before(o.retryAt) {

@@ -122,8 +122,8 @@ func TestFromEnv(t *testing.T) {
 		}
 		return list
 	}
-	cfg, err := FromEnv(environ(contract.EnvGrace + "=7"))
-	if err != nil || cfg.Grace != 7*time.Second || !cmp.Equal(cfg.Command, []string{"sh", "-c", "true"}) {
+	cfg, err := FromEnv(environ(contract.EnvGrace+"=7", contract.EnvSpoolRoom+"=3"))
+	if err != nil || cfg.Grace != 7*time.Second || cfg.SpoolRoom != 3<<20 || !cmp.Equal(cfg.Command, []string{"sh", "-c", "true"}) {
 		t.Errorf("got %+v, %v", cfg, err)
 	}
 	for _, entry := range cfg.Env {
@@ -141,6 +141,7 @@ func TestFromEnv(t *testing.T) {
 		"a relative home":     {"HOME=home", "HOME must be an absolute path"},
 		"a URL without https": {"BULLPEN_OFFICE_URL=office:8443", "BULLPEN_OFFICE_URL: "},
 		"a grace in minutes":  {"BULLPEN_GRACE_SECONDS=1m", "BULLPEN_GRACE_SECONDS must be a whole number of seconds"},
+		"a spool in GiB":      {"BULLPEN_SPOOL_MIB=2G", "BULLPEN_SPOOL_MIB must be a whole number of MiB above 0"},
 		"a command in words":  {"BULLPEN_COMMAND=sh -c true", "BULLPEN_COMMAND must be a JSON list"},
 		"an empty command":    {"BULLPEN_COMMAND=[]", "BULLPEN_COMMAND must be a JSON list"},
 	} {

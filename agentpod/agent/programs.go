@@ -153,6 +153,7 @@ func (a *Agent) onProgram(m protocol.Message, w *waiter) {
 		w.answer(away("another agent of this person is connected to the office, so this one has nothing to say"))
 		return
 	}
+	m = a.masked(m)
 	switch way := routes[m.Type()]; way {
 	case routeMail, routeMailInRound:
 		a.mail(m, way == routeMailInRound, w)

@@ -30,6 +30,8 @@ type item struct {
 	round int
 	// session is the runtime session that the round resumes or reported.
 	session string
+	// offerID is the id of the offer's frame, by which records name the round; empty for what an earlier release took.
+	offerID string
 	offer   protocol.Offer
 	payload []byte // of the offer, as it came
 	// ending is how the last round ended: Handback, Fail, or nil if it was given up.
@@ -91,6 +93,11 @@ type (
 		message protocol.Message
 		seq     int
 	}
+	// unstarted tells of a round that was handed back before it was begun.
+	unstarted struct {
+		item   item
+		ending protocol.Message
+	}
 )
 
 // action is one of the above.
@@ -113,10 +120,11 @@ type machine struct {
 	unfit string
 }
 
-// offered is an offer with its payload as it came.
+// offered is an offer with its payload as it came, and the id of its frame.
 type offered struct {
 	offer   protocol.Offer
 	payload []byte
+	id      string
 }
 
 func newMachine(items map[string]*item) *machine {
@@ -244,7 +252,7 @@ func (m *machine) take(o offered) []action {
 		m.items[id] = it
 	}
 	it.phase, it.offer, it.payload, it.session, it.ending = phaseOffered, o.offer, o.payload, o.offer.SessionID, nil
-	it.made = nil
+	it.offerID, it.made = o.id, nil
 	m.seq++
 	m.current = &current{id: id, seq: m.seq}
 	return []action{take{*it}}
@@ -292,7 +300,7 @@ func (m *machine) handBackUnstarted(it *item) []action {
 		WorkItemID: it.id, Status: protocol.HandbackInterrupted, Links: []protocol.Link{},
 		Summary: "The agent was shut down before it could go on with this round.",
 	}
-	return append(m.post(ending, 0), m.end(it, ending))
+	return append(m.post(ending, 0), m.end(it, ending), unstarted{*it, ending})
 }
 
 // ended takes the end of a run: how it ends on the wire, and what it used.
@@ -320,6 +328,14 @@ func (m *machine) ended(seq int, ending protocol.Message, usage []protocol.Sessi
 		// The other agent has the item now.
 	}
 	return append(acts, m.proceed()...)
+}
+
+// stoppedWhy says why the run of a round was told to stop, if it was.
+func (m *machine) stoppedWhy(seq int) why {
+	if c := m.current; c != nil && c.seq == seq {
+		return c.stopped
+	}
+	return dropped
 }
 
 // delivered tells that a message left the outbox. A hand-back the office could not read becomes a fail, because its round

@@ -40,7 +40,7 @@ func words(acts []action) []string {
 }
 
 func anOffer(id string) offered {
-	return offered{protocol.Offer{WorkItem: protocol.WorkItem{ID: id}}, []byte("{}")}
+	return offered{protocol.Offer{WorkItem: protocol.WorkItem{ID: id}}, []byte("{}"), "offer of " + id}
 }
 
 func handback(id string, status protocol.HandbackStatus) protocol.Handback {

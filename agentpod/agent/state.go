@@ -9,8 +9,9 @@ package agent
 //	.bullpen/state/outbox/    a file for each message that is not acknowledged, in order
 //	.bullpen/state/errands/   a file for each act and report that was begun
 //	.bullpen/state/run/       a note of each program that runs
+//	.bullpen/spool/           records that the office does not have yet; see package spool
 //	.bullpen/run/             the socket for programs
-//	.bullpen/base/            what the hook build_base made
+//	.bullpen/base/, .bullpen/repos/, .bullpen/git/   those of package workplace
 //	.bullpen/trash/           what is being removed
 //	.bullpen/team.json, .bullpen/TEAM.md, .bullpen/notes.json, .bullpen/NOTES.md
 
@@ -117,7 +118,6 @@ func fileName(id string) string {
 
 func (h *home) itemDir(id string) string    { return filepath.Join(h.root, "items", fileName(id)) }
 func (h *home) scratchDir(id string) string { return filepath.Join(h.root, "scratch", fileName(id)) }
-func (h *home) basesDir() string            { return filepath.Join(h.root, "base") }
 func (h *home) processRecord(id string) string {
 	return filepath.Join(h.root, "state/run", fileName(id))
 }
@@ -131,6 +131,7 @@ type itemRecord struct {
 	Phase    phase           `json:"phase"`
 	Round    int             `json:"round"`
 	Session  string          `json:"session,omitempty"`
+	OfferID  string          `json:"offerId,omitempty"`
 	Offer    json.RawMessage `json:"offer"`
 	Ending   json.RawMessage `json:"ending,omitempty"`
 	Prepared bool            `json:"prepared,omitempty"`
@@ -143,7 +144,7 @@ const frameID = "-"
 
 func (h *home) saveItem(it item) error {
 	r := itemRecord{
-		ID: it.id, Phase: it.phase, Round: it.round, Session: it.session, Offer: it.payload,
+		ID: it.id, Phase: it.phase, Round: it.round, Session: it.session, OfferID: it.offerID, Offer: it.payload,
 		Prepared: it.prepared, Made: it.made, Touched: it.touched,
 	}
 	if it.ending != nil {
@@ -180,7 +181,7 @@ func parseItem(data []byte) (*item, error) {
 		return nil, err
 	}
 	it := &item{
-		id: r.ID, phase: r.Phase, round: r.Round, session: r.Session, payload: r.Offer,
+		id: r.ID, phase: r.Phase, round: r.Round, session: r.Session, offerID: r.OfferID, payload: r.Offer,
 		prepared: r.Prepared, made: r.Made, touched: r.Touched,
 	}
 	frame := slices.Concat([]byte(`{"id":"-","type":"offer","payload":`), r.Offer, []byte("}"))

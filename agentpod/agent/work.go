@@ -4,16 +4,13 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
-	"github.com/bullpen-dev/bullpen/office/feed"
+	"github.com/bullpen-dev/bullpen/agentpod/workplace"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -21,27 +18,32 @@ import (
 func (a *Agent) start(s start) {
 	ctx, cancel := context.WithCancel(context.Background())
 	id := s.item.id
-	a.run = &run{seq: s.seq, id: id, cancel: cancel, record: a.home.processRecord(id)}
+	t := a.newTurn(s.item)
+	a.run = &run{seq: s.seq, id: id, cancel: cancel, record: a.home.processRecord(id), turn: t}
 	round := runtime.Round{
 		Offer: s.item.offer, Payload: s.item.payload, Number: s.item.round,
 		Dir: a.home.itemDir(id), Scratch: a.home.scratchDir(id), ProcessRecord: a.run.record,
 		SessionID: s.item.session, Resumed: s.resumed,
-		Model: a.model(), Team: a.team.config,
+		Model: a.model(), Team: a.team.config, Person: person(a.team.config, a.cfg.Person), Grace: a.cfg.ProgramGrace(),
+	}
+	if role := roleOf(a.team.config, a.cfg.Person); role.Name != "" {
+		round.Role = &role
 	}
 	round.Env = a.environment(round)
-	hooks := hooks{
-		scripts: hooksOf(a.team.config, a.cfg.Person), base: a.home.basesDir(), grace: a.cfg.ProgramGrace(), log: a.log,
-	}
 	_, err := os.Stat(round.Dir)
-	prepared := s.item.prepared && err == nil
+	order := workplace.Order{
+		Round: round, Hooks: hooksOf(a.team.config, a.cfg.Person),
+		Prepared: s.item.prepared && err == nil, OnPrepared: func() { a.do(func() { a.onPrepared(id) }) },
+	}
 	a.log.Info("working", "item", id, "round", round.Number, "resumed", round.Resumed)
 	go func() {
 		defer cancel()
-		result, err := a.work(ctx, round, hooks, prepared, s.seq)
+		result, facts, err := a.work(ctx, order, sink{t, a, s.seq, id})
+		failure := ""
 		if err != nil {
-			result.Failed = err.Error()
+			result.Failed, failure = err.Error(), workplace.ReasonOf(err)
 		}
-		a.do(func() { a.onEnd(s.seq, round, result) })
+		a.do(func() { a.onEnd(s.seq, round, result, facts, failure) })
 	}()
 }
 
@@ -66,31 +68,6 @@ func (a *Agent) environment(round runtime.Round) []string {
 	return env
 }
 
-// work prepares the round's place and runs the runtime. It runs on its own goroutine.
-func (a *Agent) work(ctx context.Context, round runtime.Round, hooks hooks, prepared bool, seq int) (runtime.Result, error) {
-	if err := errors.Join(
-		os.MkdirAll(round.Dir, 0o750), removeTree(round.Scratch), os.MkdirAll(round.Scratch, 0o750),
-	); err != nil {
-		return runtime.Result{}, fmt.Errorf("the item's folders cannot be made: %w", err)
-	}
-	defer func() {
-		if err := removeTree(round.Scratch); err != nil {
-			a.log.Warn("a scratch folder cannot be removed", "folder", round.Scratch, "error", err)
-		}
-	}()
-	env, err := hooks.prepare(ctx, round, prepared, func() { a.do(func() { a.onPrepared(round.Offer.WorkItem.ID) }) })
-	if ctx.Err() != nil {
-		return runtime.Result{
-			Status: protocol.HandbackInterrupted, Summary: "The round was cut short while its place was prepared.",
-		}, nil
-	}
-	if err != nil {
-		return runtime.Result{}, err
-	}
-	round.Env = env
-	return a.cfg.Runtime.Run(ctx, round, sink{a, seq, round.Offer.WorkItem.ID})
-}
-
 func (a *Agent) onPrepared(id string) {
 	if it := a.machine.items[id]; it != nil {
 		it.prepared = true
@@ -98,48 +75,36 @@ func (a *Agent) onPrepared(id string) {
 	}
 }
 
-// onEnd takes how a round ended.
-func (a *Agent) onEnd(seq int, round runtime.Round, result runtime.Result) {
+// onEnd takes how a round ended, and for one that failed the reason in the words of the session events, if it is known.
+func (a *Agent) onEnd(seq int, round runtime.Round, result runtime.Result, facts workplace.Facts, failure string) {
+	t, stopped := a.run.turn, a.machine.stoppedWhy(seq)
 	a.run = nil
 	var made []string
 	if it := a.machine.items[round.Offer.WorkItem.ID]; it != nil {
 		made = it.made
 	}
-	ending := endingOf(round, result, made, needsNoReview(round.Team, a.cfg.Person, round.Offer.WorkItem.Kind))
+	ending := endingOf(round, result, made, needsNoReview(round.Team, a.cfg.Person, round.Offer.WorkItem.Kind), facts.Finish())
 	a.log.Info("the round ended", "item", round.Offer.WorkItem.ID, "round", round.Number,
 		"status", result.Status, "failed", result.Failed)
 	a.takeTeam()
 	a.runErrands()
 	delete(a.latest, protocol.TypeProgress) // the hand-back says it better
 	a.perform(a.machine.ended(seq, ending, result.Usage))
+	// After the outbox has it: a turn that has ended here is one whose end the office will hear of.
+	switch stopped {
+	case replaced:
+		t.leave()
+	case dropped:
+		t.end(endOfTurn(nil, ""))
+	case goesOn, shutdown:
+		t.end(endOfTurn(ending, failure))
+	}
 	a.askAbout()
 }
 
-// endingOf puts a result into the message that ends the round. made is what the program announced through ost; where its
-// result names nothing to review, that is it.
-func endingOf(round runtime.Round, result runtime.Result, made []string, noReview bool) protocol.Message {
-	item := round.Offer.WorkItem
-	if result.Failed != "" {
-		return protocol.Fail{WorkItemID: item.ID, Reason: result.Failed, Usage: result.Usage}
-	}
-	h := protocol.Handback{
-		WorkItemID: item.ID, Summary: result.Summary, Links: result.Links, Status: result.Status,
-		ToReview: result.ToReview, Usage: result.Usage,
-	}
-	if h.Status == "" {
-		h.Status = protocol.HandbackDone
-	}
-	if h.Status == protocol.HandbackDone && len(h.ToReview) == 0 {
-		h.ToReview = slices.Clone(made)
-		if len(made) == 0 && noReview {
-			h.ToReview = []string{item.Kind + " needs no review"}
-		}
-	}
-	return h
-}
-
-// sink takes what the runtime tells about one round.
+// sink takes what the runtime tells about one round. What belongs to the session's feed is the turn's.
 type sink struct {
+	*turn
 	agent *Agent
 	seq   int
 	id    string
@@ -188,12 +153,12 @@ func (s sink) Usage(windows []protocol.UsageWindow) {
 
 // examine makes the doctor's checks beside the loop and reports them.
 func (a *Agent) examine() {
-	me := person(a.team.config, a.cfg.Person)
+	me, repositories := person(a.team.config, a.cfg.Person), a.team.config.Repositories
 	doorChecks := checkDoor(a.doorProblem)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		runtimeChecks := a.cfg.Runtime.Doctor(ctx)
+		runtimeChecks := append(a.cfg.Runtime.Doctor(ctx), a.place.Doctor(ctx, repositories)...)
 		checks := append(examine(ctx, me, a.cfg.Home), runtimeChecks...)
 		checks = append(checks, doorChecks...)
 		a.do(func() {
@@ -255,12 +220,3 @@ func over(state protocol.ItemState) bool {
 	}
 	return false
 }
-
-// Record, Delta and Started belong to the session's feed.
-func (s sink) Record(runtime.Record) {}
-
-// Delta shows what the runtime is writing.
-func (s sink) Delta(feed.Delta) {}
-
-// Started says that the turn runs.
-func (s sink) Started() {}

@@ -47,7 +47,8 @@ const (
 
 // Environment of a program that the command runtime runs, on top of the agent's own without its token.
 const (
-	// EnvItemID and EnvItemDir name the work item and its folder, which is also the working directory.
+	// EnvItemID and EnvItemDir name the work item and its folder, which is also the working directory, unless that is the checkout of the
+	// team's one repository.
 	EnvItemID  = "BULLPEN_ITEM_ID"
 	EnvItemDir = "BULLPEN_ITEM_DIR"
 	// EnvResultFile is where the program may leave its result, as JSON: summary, status, links, toReview, usage, sessionId.

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/process"
+	"github.com/bullpen-dev/bullpen/agentpod/runtime/result"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -70,23 +72,29 @@ func (c *Command) Run(ctx context.Context, round runtime.Round, sink runtime.Sin
 	resultFile := filepath.Join(round.Scratch, "result.json")
 	exit, err := process.Run(ctx, process.Options{
 		Args:   c.Args,
-		Dir:    round.Dir,
+		Dir:    cmp.Or(round.Workdir, round.Dir),
 		Env:    append(round.Env[:len(round.Env):len(round.Env)], contract.EnvResultFile+"="+resultFile),
 		Stdin:  offer,
 		Stdout: out.stdout,
 		Stderr: out.stderr,
 		Record: round.ProcessRecord,
 		Grace:  c.Grace,
+		Begun:  sink.Started,
 	})
 	said := out.close()
 	if err != nil {
 		return runtime.Result{}, err
 	}
-	result, session := conclude(exit, ctx.Err() != nil, said, resultFile)
+	if r, err := resultOf(exit, resultFile); err != nil {
+		c.Log.Warn("the result of a program cannot be recorded", "error", err)
+	} else {
+		sink.Record(r)
+	}
+	end, session := conclude(exit, ctx.Err() != nil, said, resultFile)
 	if session != "" {
 		sink.Session(session, "")
 	}
-	return result, nil
+	return end, nil
 }
 
 // offerFile gives the program's standard input: a file holds any size and cannot block anyone.
@@ -100,32 +108,32 @@ func offerFile(round runtime.Round) (*os.File, error) {
 
 // conclude says how the round ended, and which session the program named in its result.
 func conclude(exit process.Exit, stopped bool, said said, resultFile string) (runtime.Result, string) {
-	found, err := readResult(resultFile)
-	usage := merge(said.usage, found.usage)
-	summary := firstOf(found.summary, said.lastLine)
+	found, err := result.Read(resultFile)
+	usage := merge(said.usage, found.Usage)
+	summary := firstOf(found.Summary, said.lastLine)
 	switch {
-	case stopped && (!exit.OK() || err != nil || found.status == ""):
+	case stopped && (!exit.OK() || err != nil || found.Status == ""):
 		return runtime.Result{
-			Status: protocol.HandbackInterrupted, Usage: usage, Links: found.links,
+			Status: protocol.HandbackInterrupted, Usage: usage, Links: found.Links,
 			Summary: firstOf(summary, "The round was cut short before the program said anything."),
-		}, found.session
+		}, found.Session
 	case !exit.OK():
 		reason := exit.String()
 		if said.lastError != "" {
 			reason += ": " + said.lastError
 		}
-		return runtime.Result{Failed: reason, Usage: usage}, found.session
+		return runtime.Result{Failed: reason, Usage: usage}, found.Session
 	case err != nil:
 		return runtime.Result{Failed: "the program ended well, but its result cannot be used: " + err.Error(), Usage: usage}, ""
 	}
-	status := found.status
+	status := found.Status
 	if status == "" {
 		status = protocol.HandbackDone
 	}
 	return runtime.Result{
-		Status: status, Links: found.links, ToReview: found.toReview, Usage: usage,
+		Status: status, Links: found.Links, ToReview: found.ToReview, Usage: usage,
 		Summary: firstOf(summary, "The program ended without saying anything."),
-	}, found.session
+	}, found.Session
 }
 
 func firstOf(texts ...string) string {

@@ -27,6 +27,9 @@ type recorder struct {
 	mu       sync.Mutex
 	progress []string
 	others   []string
+	// records are what goes into the feed, beside started for the beginning of the turn.
+	records []runtime.Record
+	started int
 }
 
 func (r *recorder) add(list *[]string, text string) {
@@ -39,6 +42,19 @@ func (r *recorder) Progress(text string)         { r.add(&r.progress, text) }
 func (r *recorder) Journal(text string)          { r.add(&r.others, "journal "+text) }
 func (r *recorder) Session(id, model string)     { r.add(&r.others, "session "+id+" "+model) }
 func (r *recorder) Usage([]protocol.UsageWindow) {}
+func (r *recorder) Delta(feed.Delta)             {}
+
+func (r *recorder) Record(record runtime.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, record)
+}
+
+func (r *recorder) Started() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started++
+}
 
 // shell is a runtime whose program is a shell script.
 func shell(script string) *Command {
@@ -56,8 +72,8 @@ func newRound(t *testing.T) runtime.Round {
 	}
 }
 
-// result writes a result file.
-func result(text string) string {
+// leaves writes a result file.
+func leaves(text string) string {
 	return `printf '%s' '` + text + `' > "$BULLPEN_RESULT_FILE"; `
 }
 
@@ -73,30 +89,30 @@ func TestHowARoundEnds(t *testing.T) {
 		"a program that says nothing is done too": {`true`,
 			runtime.Result{Status: "done", Summary: "The program ended without saying anything."}},
 		"a whole result": {
-			result(`{"summary":"S","status":"waiting","links":[{"url":"https://example.com/1","title":"T"}],`+
+			leaves(`{"summary":"S","status":"waiting","links":[{"url":"https://example.com/1","title":"T"}],`+
 				`"toReview":["a"],"usage":[{"session":"s","models":{"m":{"inputTokens":3}}}]}`) + `echo line`,
 			runtime.Result{Status: "waiting", Summary: "S", Links: []protocol.Link{{URL: "https://example.com/1", Title: "T"}},
 				ToReview: []string{"a"}, Usage: usage(3)},
 		},
-		"an empty result":     {result(`{}`) + `echo line`, runtime.Result{Status: "done", Summary: "line"}},
-		"null is not a value": {result(`{"summary":null,"links":null}`) + `echo line`, runtime.Result{Status: "done", Summary: "line"}},
+		"an empty result":     {leaves(`{}`) + `echo line`, runtime.Result{Status: "done", Summary: "line"}},
+		"null is not a value": {leaves(`{"summary":null,"links":null}`) + `echo line`, runtime.Result{Status: "done", Summary: "line"}},
 		"usage that is printed, and later figures in the result": {
-			`echo '::usage {"session":"s","models":{"m":{"inputTokens":1}}}'; ` + result(`{"usage":[{"session":"s","models":{"m":{"inputTokens":2}}}]}`),
+			`echo '::usage {"session":"s","models":{"m":{"inputTokens":1}}}'; ` + leaves(`{"usage":[{"session":"s","models":{"m":{"inputTokens":2}}}]}`),
 			runtime.Result{Status: "done", Summary: "The program ended without saying anything.", Usage: usage(2)},
 		},
 		"a failure with the last words": {`echo out; echo one >&2; echo two >&2; echo >&2; exit 3`,
 			runtime.Result{Failed: "exit status 3: two"}},
 		"a failure without words": {`exit 4`, runtime.Result{Failed: "exit status 4"}},
-		"a failure in spite of a result": {result(`{"status":"done","usage":[{"session":"s","models":{"m":{"inputTokens":2}}}]}`) + `exit 1`,
+		"a failure in spite of a result": {leaves(`{"status":"done","usage":[{"session":"s","models":{"m":{"inputTokens":2}}}]}`) + `exit 1`,
 			runtime.Result{Failed: "exit status 1", Usage: usage(2)}},
 		"a signal": {`echo oops >&2; kill -SEGV $$`, runtime.Result{Failed: "killed by signal SIGSEGV: oops"}},
-		"a misspelled field": {result(`{"sumary":"S"}`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
+		"a misspelled field": {leaves(`{"sumary":"S"}`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
 			`unknown field "sumary"; it may have summary, status, links, toReview, usage, sessionId`}},
-		"a status that is none": {result(`{"status":"finished"}`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
+		"a status that is none": {leaves(`{"status":"finished"}`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
 			`status must be done, waiting, blocked, silent or interrupted, not "finished"`}},
-		"a link that is none": {result(`{"links":[{"url":"shop#1"}]}`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
+		"a link that is none": {leaves(`{"links":[{"url":"shop#1"}]}`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
 			`links[0].url must be an absolute URL such as https://example.com/page`}},
-		"a list instead of an object": {result(`[]`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
+		"a list instead of an object": {leaves(`[]`), runtime.Result{Failed: `the program ended well, but its result cannot be used: ` +
 			`it is no JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +139,7 @@ func TestMarkedLinesAreNoProgress(t *testing.T) {
 		echo "::usage nonsense"
 		echo "::journal "
 		echo "::other is progress"
-		`+result(`{"sessionId":"s-3"}`)).Run(t.Context(), newRound(t), sink)
+		`+leaves(`{"sessionId":"s-3"}`)).Run(t.Context(), newRound(t), sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,19 +184,6 @@ func TestLongAndBinaryLinesAreCut(t *testing.T) {
 	}
 	if got := clip("a\xffb"); got != "a�b" {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestAResultThatIsTooLargeIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "result.json")
-	if err := os.WriteFile(path, []byte(`{"summary":"`+strings.Repeat("x", maxResult)+`"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readResult(path); err == nil || !strings.Contains(err.Error(), "it has more than") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := readResult(t.TempDir()); err == nil {
-		t.Error("a folder is no result")
 	}
 }
 
@@ -289,7 +292,3 @@ func TestTheProgramInTheDocumentationWorks(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
-
-func (r *recorder) Record(runtime.Record) {}
-func (r *recorder) Delta(feed.Delta)      {}
-func (r *recorder) Started()              {}

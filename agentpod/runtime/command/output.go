@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
+	"github.com/bullpen-dev/bullpen/agentpod/runtime/result"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -52,6 +53,7 @@ type output struct {
 	sink           runtime.Sink
 	log            *slog.Logger
 	progress       *throttle
+	lines          *lines
 }
 
 func listen(sink runtime.Sink, log *slog.Logger) (*output, error) {
@@ -65,7 +67,7 @@ func listen(sink runtime.Sink, log *slog.Logger) (*output, error) {
 	}
 	o := &output{
 		stdout: outWrite, stderr: errWrite, ours: [2]*os.File{outRead, errRead}, sink: sink, log: log,
-		progress: newThrottle(progressPause, sink.Progress),
+		progress: newThrottle(progressPause, sink.Progress), lines: newLines(sink.Record),
 	}
 	o.readers.Go(func() { eachLine(outRead, o.line) })
 	o.readers.Go(func() { eachLine(errRead, o.errorLine) })
@@ -80,12 +82,14 @@ func (o *output) close() said {
 		_ = f.SetReadDeadline(time.Now().Add(lastWords))
 	}
 	o.readers.Wait()
+	o.lines.close()
 	o.progress.close()
 	return o.said
 }
 
 // line takes a line of standard output. Only one goroutine calls it.
 func (o *output) line(text string) {
+	o.lines.add(typeStdout, text)
 	mark, rest := "", text
 	for _, m := range []string{markJournal, markSession, markUsage} {
 		if after, ok := strings.CutPrefix(text, m); ok {
@@ -103,7 +107,7 @@ func (o *output) line(text string) {
 			o.sink.Session(id, strings.TrimSpace(model))
 		}
 	case markUsage:
-		usage, err := parseUsage(rest)
+		usage, err := result.ParseUsage(rest)
 		if err != nil {
 			o.log.Warn("a usage line of the program cannot be used", "error", err)
 			return
@@ -119,6 +123,7 @@ func (o *output) line(text string) {
 
 // errorLine takes a line of standard error. Only one goroutine calls it.
 func (o *output) errorLine(text string) {
+	o.lines.add(typeStderr, text)
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -151,8 +156,8 @@ func eachLine(r io.ReadCloser, take func(string)) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if text := strings.TrimRight(string(line), "\r\n"); text != "" {
-			take(text)
+		if err == nil || len(line) > 0 {
+			take(strings.TrimRight(string(line), "\r\n"))
 		}
 		line = line[:0]
 		if err != nil {

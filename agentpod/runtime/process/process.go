@@ -36,6 +36,8 @@ type Options struct {
 	Record string
 	// Grace is how long the program may take to end after SIGTERM before it is killed.
 	Grace time.Duration
+	// Begun, where it is set, is called once the program runs.
+	Begun func()
 }
 
 // Exit is how a program ended.
@@ -110,6 +112,9 @@ func run(ctx context.Context, o Options) (Exit, error) {
 		return Exit{}, errors.Join(fmt.Errorf("%s cannot be started: %w", o.Args[0], err), forget(o.Record))
 	}
 	noted := note(o.Record, record{Mark: mark, Group: cmd.Process.Pid})
+	if o.Begun != nil {
+		o.Begun()
+	}
 
 	done := make(chan struct{})
 	go stopWhenDone(ctx, cmd.Process.Pid, o.Grace, done)

@@ -1,7 +1,7 @@
-package command
-
-// This file reads the result file and the usage that a program prints. Both are held against the protocol's own message,
-// so that what is wrong is said to the one who can mend it, and not by the office after the round.
+// Package result reads what a program or a model leaves about how a round ended: the result file, whose path is in BULLPEN_RESULT_FILE,
+// and running totals of usage. Both are held against the protocol's own messages, so that what is wrong is said to the one who can mend
+// it, and not by the office after the round.
+package result
 
 import (
 	"encoding/json"
@@ -15,76 +15,78 @@ import (
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
-// maxResult is the most bytes of a result file; a hand-back has to fit a frame.
-const maxResult = protocol.MaxFrame
+// MaxFile is the most bytes of a result file; a hand-back has to fit a frame.
+const MaxFile = protocol.MaxFrame
 
-// resultFields are what a result file may have. All are optional.
-var resultFields = []string{"summary", "status", "links", "toReview", "usage", "sessionId"}
+// fields are what a result file may have. All are optional.
+var fields = []string{"summary", "status", "links", "toReview", "usage", "sessionId"}
 
-// found is what a result file says; all zero when there is none.
-type found struct {
-	summary  string
-	status   protocol.HandbackStatus
-	links    []protocol.Link
-	toReview []string
-	usage    []protocol.SessionUsage
-	session  string
+// Result is what a result file says; all zero when there is none.
+type Result struct {
+	Summary string
+	// Status is empty where the file names none.
+	Status   protocol.HandbackStatus
+	Links    []protocol.Link
+	ToReview []string
+	// Usage and Session are for programs that run a model themselves.
+	Usage   []protocol.SessionUsage
+	Session string
 }
 
-// readResult reads a result file. That there is none is no error.
-func readResult(path string) (found, error) {
+// Read reads a result file. That there is none is no error; one that cannot be used is, and the error names the field.
+func Read(path string) (Result, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return found{}, nil
+		return Result{}, nil
 	}
 	if err != nil {
-		return found{}, err
+		return Result{}, err
 	}
 	defer file.Close() //nolint:errcheck // only read from
-	data, err := io.ReadAll(io.LimitReader(file, maxResult+1))
+	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
 	if err != nil {
-		return found{}, err
+		return Result{}, err
 	}
-	if len(data) > maxResult {
-		return found{}, fmt.Errorf("it has more than %d bytes", maxResult)
+	if len(data) > MaxFile {
+		return Result{}, fmt.Errorf("it has more than %d bytes", MaxFile)
 	}
-	return parseResult(data)
+	return parse(data)
 }
 
-func parseResult(data []byte) (found, error) {
+func parse(data []byte) (Result, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
-		return found{}, fmt.Errorf("it is no JSON object: %w", err)
+		return Result{}, fmt.Errorf("it is no JSON object: %w", err)
 	}
 	for name, value := range members {
-		if !slices.Contains(resultFields, name) {
-			return found{}, fmt.Errorf("unknown field %q; it may have %s", name, strings.Join(resultFields, ", "))
+		if !slices.Contains(fields, name) {
+			return Result{}, fmt.Errorf("unknown field %q; it may have %s", name, strings.Join(fields, ", "))
 		}
 		if string(value) == "null" {
 			delete(members, name)
 		}
 	}
-	var f found
+	var r Result
 	if raw, ok := members["sessionId"]; ok {
-		if err := json.Unmarshal(raw, &f.session); err != nil {
-			return found{}, errors.New("sessionId must be a string")
+		if err := json.Unmarshal(raw, &r.Session); err != nil {
+			return Result{}, errors.New("sessionId must be a string")
 		}
 		delete(members, "sessionId")
 	}
 	_, explicit := members["status"]
 	handback, err := asHandback(members)
 	if err != nil {
-		return found{}, err
+		return Result{}, err
 	}
-	f.summary, f.links, f.toReview, f.usage = handback.Summary, handback.Links, handback.ToReview, handback.Usage
+	r.Summary, r.Links, r.ToReview, r.Usage = handback.Summary, handback.Links, handback.ToReview, handback.Usage
 	if explicit {
-		f.status = handback.Status
+		r.Status = handback.Status
 	}
-	return f, nil
+	return r, nil
 }
 
-// parseUsage reads the running totals of one session.
-func parseUsage(text string) (protocol.SessionUsage, error) {
+// ParseUsage reads the running totals of one session from their JSON.
+func ParseUsage(text string) (protocol.SessionUsage, error) {
 	if !json.Valid([]byte(text)) {
 		return protocol.SessionUsage{}, errors.New("it is not JSON")
 	}
