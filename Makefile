@@ -22,7 +22,9 @@ CC_FOUND := $(shell command -v $${CC:-cc} gcc clang 2>/dev/null | head -n 1)
 RACE := -race -gcflags=github.com/ncruces/go-sqlite3-wasm/...=-race=false
 GOTEST := $(if $(CC_FOUND),CGO_ENABLED=1 go test $(RACE),go test) -timeout 20m
 DEMO := $(CURDIR)/.demo
-PACKAGES ?= ./...
+# The tests of test/runtimes need the real runtimes, so they have a command of their own: make test-runtimes.
+PACKAGES ?= $(filter-out %/test/runtimes,$(shell go list ./...))
+RUNTIMES := $(CACHE)/runtimes
 
 .PHONY: help
 help: ## list the commands
@@ -58,6 +60,14 @@ test: build localcluster ## run all tests: unit tests, and integration tests on 
 	KUBEBUILDER_ASSETS=$(ASSETS) LOCALCLUSTER=$(LOCALCLUSTER) LOCALCLUSTER_BIN=$(K8S) $(GOTEST) $(PACKAGES)
 	cd hack/localcluster && LOCALCLUSTER_BIN=$(K8S) go test -timeout 15m ./...
 
+.PHONY: runtimes
+runtimes: ## install the real Claude Code and Codex with npm into .cache/runtimes, where they are missing; tests use them
+	@hack/runtimes.sh $(RUNTIMES)
+
+.PHONY: test-runtimes
+test-runtimes: build runtimes ## test with the real Claude Code and Codex, and a stand-in for the models that they ask
+	RUNTIMES=$(RUNTIMES)/node_modules/.bin $(GOTEST) -count=1 ./test/runtimes/
+
 # Fuzz targets are found by their names. What one finds is kept below testdata/fuzz beside it, and is a case of go test from then on.
 FUZZTIME ?= 30s
 
@@ -72,11 +82,15 @@ fuzz: ## run every fuzz target for FUZZTIME (30s each)
 bench: build localcluster ## measure, and write the figures into docs/benchmarks.md
 	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/bench --out docs/benchmarks.md
 
+.PHONY: pictures
+pictures: ## make the pictures of the documentation anew, with Chromium
+	go run ./hack/pictures docs/pictures
+
 .PHONY: generate
 generate: bin/controller-gen ## make generated files again: deep copies, CRDs, RBAC, the protocol's schema and page
 	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	bin/controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
-	bin/controller-gen rbac:roleName=bullpen-manager paths=./controllers/... output:rbac:dir=config/rbac
+	bin/controller-gen rbac:roleName=bullpen-manager paths=./controllers/... paths=./access/... paths=./cmd/manager/... output:rbac:dir=config/rbac
 	go generate ./office/protocol/...
 
 .PHONY: lint

@@ -10,11 +10,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/bullpen-dev/bullpen/agentpod/agent"
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/runtime/claude"
+	"github.com/bullpen-dev/bullpen/agentpod/runtime/codex"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/command"
+	"github.com/bullpen-dev/bullpen/agentpod/workplace"
 )
 
 // version is set by the linker; without that, it is the module's.
@@ -30,8 +34,14 @@ func main() {
 	os.Exit(run())
 }
 
-// options answers --version; everything else comes from the environment.
+// options answers --version, and git, which runs this program when it needs credentials; everything else comes from the environment.
 func options(args []string) int {
+	switch args[0] {
+	case workplace.CommandCredential:
+		return workplace.Credential(args[1:], os.Stdin, os.Stdout, os.Stderr)
+	case workplace.CommandSSH:
+		return workplace.SSH(args[1:], os.Stderr)
+	}
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "version") {
 		fmt.Println("bullpen-agent", versionOf())
 		return contract.ExitOK
@@ -119,7 +129,14 @@ func chooseRuntime(cfg *agent.Config, log *slog.Logger) error {
 		}
 		cfg.Runtime = &command.Command{Args: cfg.Command, Grace: cfg.ProgramGrace(), Log: log}
 		return nil
+	case claude.Name:
+		cfg.Runtime = &claude.Claude{Home: cfg.Home, Env: cfg.Env, Log: log}
+		return nil
+	case codex.Name:
+		cfg.Runtime = &codex.Codex{Env: cfg.Env, Grace: cfg.ProgramGrace(), Version: versionOf(), Log: log}
+		return nil
 	default:
-		return fmt.Errorf("%s is %q; this agent has the runtime %s", contract.EnvRuntime, cfg.RuntimeName, command.Name)
+		return fmt.Errorf("%s is %q; this agent has the runtimes %s", contract.EnvRuntime, cfg.RuntimeName,
+			strings.Join([]string{command.Name, claude.Name, codex.Name}, ", "))
 	}
 }
