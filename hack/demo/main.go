@@ -24,7 +24,9 @@ type demo struct {
 	// dir holds all that the demo makes; bin the built programs; kubernetes those of the local cluster.
 	dir, bin, localcluster, kubernetes, samples string
 	timeout                                     time.Duration
-	started                                     time.Time
+	// office is where the office is reached. thinker is the runtime that thinks; empty for the program of the sample.
+	office, thinker string
+	started         time.Time
 	// api reads the cluster's objects.
 	api client.Client
 }
@@ -52,7 +54,7 @@ func command() *cobra.Command {
 		Use: "up", Short: "start, work, check", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return d.up(c.Context()) },
 	}
-	up.Flags().StringVar(&d.bin, "bin", "bin", "folder of bullpen-manager, bullpen-agent, ost and demo-worker")
+	up.Flags().StringVar(&d.bin, "bin", "bin", "folder of bullpen-manager, bullpen-agent, ost, kubectl-bullpen and demo-worker")
 	up.Flags().StringVar(&d.kubernetes, "kubernetes", ".cache/k8s", "folder of the Kubernetes binaries")
 	up.Flags().StringVar(&d.samples, "samples", "config/samples/demo", "folder of the manifests")
 	up.Flags().DurationVar(&d.timeout, "timeout", 5*time.Minute, "how long the work may take")
@@ -99,6 +101,9 @@ func (d *demo) up(ctx context.Context) error {
 	}
 	fmt.Printf("\nThe team is at work, %.1f s after the start.\n\n", time.Since(d.started).Seconds())
 	if err := d.watch(ctx); err != nil {
+		return err
+	}
+	if err := d.logs(ctx); err != nil {
 		return err
 	}
 	return d.report(ctx)

@@ -144,6 +144,7 @@ func (d *demo) startManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.office = "https://" + office
 	health, err := freePort()
 	if err != nil {
 		return err
@@ -245,12 +246,10 @@ func startTime(pid int) (string, error) {
 }
 
 func (d *demo) applySamples(ctx context.Context) error {
-	for _, file := range []string{"team.yaml", "workitems.yaml"} {
-		if err := d.kube(ctx, "apply", "--server-side", "--validate=strict", "-f", filepath.Join(d.samples, file)); err != nil {
-			return err
-		}
+	if err := d.applyTeam(ctx); err != nil {
+		return err
 	}
-	return nil
+	return d.kube(ctx, "apply", "--server-side", "--validate=strict", "-f", filepath.Join(d.samples, "workitems.yaml"))
 }
 
 // down stops everything and removes the folder.

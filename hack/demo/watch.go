@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,6 +152,19 @@ func isTerminal() bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
+// shown is the item whose session is shown: its kind needs no review, so its session is closed when it is done.
+const shown = "benchmark"
+
+// logs shows how an agent worked, as a user would look at it.
+func (d *demo) logs(ctx context.Context) error {
+	args := []string{"logs", "-f", shown, "-n", "demo"}
+	fmt.Printf("\n  $ kubectl bullpen %s\n\n", strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, filepath.Join(d.bin, "kubectl-bullpen"),
+		append(args, "--kubeconfig", d.kubeconfig(), "--office-namespace", "bullpen-system", "--office-url", d.office)...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
 // report shows what is there at the end, and fails where an item did not end as the sample says.
 func (d *demo) report(ctx context.Context) error {
 	for _, args := range [][]string{
@@ -169,6 +183,9 @@ func (d *demo) report(ctx context.Context) error {
 		return err
 	}
 	wrong := check(items.Items)
+	if d.thinker != "" { // a model does what it does: nothing is promised of it
+		wrong = nil
+	}
 	for _, w := range wrong {
 		fmt.Println("✘", w)
 	}
