@@ -44,7 +44,7 @@ func (c *Claude) attempt(ctx context.Context, round runtime.Round, sink runtime.
 	full := false
 	s := &session{
 		sink: sink, log: c.Log.With("item", round.Offer.WorkItem.ID), ledger: l,
-		policy: policy{deny: round.Person.Approvals == deny},
+		policy:     policy{deny: round.Person.Approvals == deny},
 		resultFile: f.result, sent: map[string]*int{}, agents: map[string]bool{}, meter: newMeter(round.SessionID != ""),
 		live: live{show: sink.Delta},
 		limit: func(w protocol.UsageWindow) {

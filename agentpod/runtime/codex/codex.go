@@ -141,11 +141,13 @@ func (t *talk) open(ctx context.Context) (ending, bool) {
 	return ending{}, true
 }
 
-// input composes the messages of the round.
+// input composes the messages of the round. Codex repeats them as one, which counts as the first of them; where a conversation was lost, as
+// the first that the round answers, and not as what was asked when the item began, which is only told again.
 func (t *talk) input() turnInput {
 	var in turnInput
 	for i, m := range t.prompt.Messages {
-		if i == 0 {
+		toldAgain := t.round.SessionID != "" && in.echo != nil && *in.echo == 0
+		if i == 0 || toldAgain && m.Echo != nil {
 			in.echo = m.Echo
 		}
 		in.texts = append(in.texts, m.Text)

@@ -20,7 +20,7 @@ func (p *Printer) codex(r *feed.Record) []entry {
 	} else {
 		n, err = feed.Decode[feed.CodexNotification](r.Payload)
 	}
-	if err != nil {
+	if err != nil || n.Method == "" {
 		return p.unknown(r)
 	}
 	switch n.Method {

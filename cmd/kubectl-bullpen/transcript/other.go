@@ -4,6 +4,7 @@ package transcript
 // runtime tells of in its own way.
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -13,11 +14,13 @@ import (
 
 // other shows a record of a format that has no schema. What has lines is output.
 func (p *Printer) other(r *feed.Record) []entry {
+	if r.Source == feed.SourceCommand && r.Type == "result" {
+		return read(p, r, p.commandResult)
+	}
 	said, err := feed.Decode[struct {
 		Lines   []string `json:"lines"`
-		Summary string   `json:"summary"`
-		Status  string   `json:"status"`
 		Count   int64    `json:"count"`
+		Omitted int64    `json:"omitted_bytes"`
 	}](r.Payload)
 	switch {
 	case err != nil:
@@ -36,10 +39,32 @@ func (p *Printer) other(r *feed.Record) []entry {
 		return []entry{{partOutput, lines}}
 	case r.Type == "records_dropped":
 		return p.note(yellow, count(said.Count)+" records are missing here: the agent's disk was full.")
-	case r.Source == feed.SourceCommand && r.Type == "result":
-		return p.note(dim, joined([]string{"The program reports " + said.Status, said.Summary}))
+	case said.Omitted > 0:
+		return p.note(yellow, "A record of "+count(said.Omitted)+" bytes is missing here ("+oneLine(r.Source+": "+r.Type)+"): it was too large.")
 	}
 	return p.unknown(r)
+}
+
+// commandOutcome is how a program of the command runtime ended, and what it says of its work.
+type commandOutcome struct {
+	Exit   string `json:"exit"`
+	Result *struct {
+		Status  string `json:"status"`
+		Summary string `json:"summary"`
+	} `json:"result"`
+	Unusable *string `json:"unusable"`
+}
+
+func (p *Printer) commandResult(_ *feed.Record, m commandOutcome) []entry {
+	words := []string{"The program ended: " + cmp.Or(m.Exit, "?")}
+	if m.Result != nil {
+		words = append(words, m.Result.Status, m.Result.Summary)
+	}
+	entries := p.note(dim, joined(words))
+	if m.Unusable != nil {
+		entries = append(entries, p.note(yellow, "What it left as its result cannot be read: "+oneLine(*m.Unusable))...)
+	}
+	return entries
 }
 
 // quiet shows something that says little to people, only where all is to be shown.
@@ -50,9 +75,13 @@ func (p *Printer) quiet(r *feed.Record, what string) []entry {
 	return p.note(dim, clean(oneLine(r.Source+": "+what)))
 }
 
-// unknown shows that there is a record that nobody can read.
+// unknown shows that there is a record that nobody can read, and what text it has.
 func (p *Printer) unknown(r *feed.Record) []entry {
-	return []entry{{partNote, []line{{{dim, cut(clean(oneLine("· "+r.Source+": "+r.Type)), p.textColumns())}}}}}
+	words := []string{oneLine(r.Source + ": " + r.Type)}
+	if said, err := feed.Decode[struct{ Text, Line, Message string }](r.Payload); err == nil {
+		words = append(words, oneLine(cmp.Or(said.Text, said.Line, said.Message)))
+	}
+	return []entry{{partNote, []line{{{dim, cut(clean("· "+joined(words)), p.textColumns())}}}}}
 }
 
 // limit is how much of a rate limit is used. Used is a part of 1, resets are seconds since 1970.

@@ -50,10 +50,12 @@ type town struct {
 	t *testing.T
 	// manager is the namespace of the manager, shop that of the team, home the folder of its user's kubeconfig.
 	manager, shop, home string
-	office              *office.Office
-	feed                *sqlite.Feed
-	forwarder           *tunneltest.Forwarder
-	item                *api.WorkItem
+	// program is the plugin.
+	program   string
+	office    *office.Office
+	feed      *sqlite.Feed
+	forwarder *tunneltest.Forwarder
+	item      *api.WorkItem
 }
 
 // newTown starts an office, and makes what a manager and a team make of a cluster.
@@ -85,6 +87,7 @@ func newTown(t *testing.T) *town {
 	})
 	<-w.office.Listening()
 	w.populate(name, string(tlsData[pki.BundleKey]))
+	w.build()
 	return w
 }
 
@@ -208,30 +211,21 @@ func documented(t *testing.T, name string) client.Object {
 	return nil
 }
 
-var (
-	built    sync.Once
-	program  string
-	errBuild error
-)
+// build builds kubectl-bullpen.
+func (w *town) build() {
+	w.t.Helper()
+	w.program = filepath.Join(w.t.TempDir(), "kubectl-bullpen")
+	build := exec.CommandContext(w.t.Context(), "go", "build", "-o", w.program, "./cmd/kubectl-bullpen")
+	build.Dir, build.Env = cluster.Root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
+	if output, err := build.CombinedOutput(); err != nil {
+		w.t.Fatalf("%v\n%s", err, output)
+	}
+}
 
-// plugin runs kubectl-bullpen as the user of the kubeconfig.
+// plugin makes a command of kubectl-bullpen as the user of the kubeconfig.
 func (w *town) plugin(kubeconfig string, args ...string) *exec.Cmd {
 	w.t.Helper()
-	built.Do(func() {
-		dir, err := os.MkdirTemp("", "plugin")
-		if err != nil {
-			errBuild = err
-			return
-		}
-		program = filepath.Join(dir, "kubectl-bullpen")
-		build := exec.Command("go", "build", "-o", program, "./cmd/kubectl-bullpen")
-		build.Dir, build.Env = cluster.Root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
-		if output, err := build.CombinedOutput(); err != nil {
-			errBuild = fmt.Errorf("%w\n%s", err, output)
-		}
-	})
-	w.must(errBuild)
-	cmd := exec.CommandContext(w.t.Context(), program, append(args, "--office-namespace", w.manager)...)
+	cmd := exec.CommandContext(w.t.Context(), w.program, append(args, "--office-namespace", w.manager)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Cancel = func() error { return cmd.Process.Kill() }
 	return cmd
