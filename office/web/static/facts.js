@@ -31,7 +31,9 @@ export function facts(session) {
     fact('Runtime', runtime, model && h('span', { class: 'dim' }, ` ${oneLine(model, 60)}`)),
     turn && fact('Turn', `${turn.index + 1} `, badge(turn.status), turn.reason && h('span', { class: 'dim' }, ` ${turn.reason}`)),
     fact('Cost', cost(session.cost?.total)),
-    fact('Tokens', h('span', { title: `input ${t.input || 0}, output ${t.output || 0}, cache read ${t.cache_read || 0}, cache written ${t.cache_creation || 0}` },
+    fact('Tokens', h('span', {
+      title: `input ${t.input || 0}, output ${t.output || 0}, cache read ${t.cache_read || 0}, cache written ${t.cache_creation || 0}`,
+    },
       count(t.total || 0), t.output > 0 && h('span', { class: 'dim' }, ` ${count(t.output)} out`))),
     fact('Begun', h('time', { datetime: session.created_at, title: fullTime(session.created_at) }, `${age(session.created_at, Date.now())} ago`)),
   ].filter(Boolean);
@@ -45,10 +47,12 @@ export function facts(session) {
 export function git(session) {
   return (session.git?.repos || []).map((repo) => {
     const unpushed = repo.commits.filter((c) => !c.pushed).length;
+    const dirty = repo.local_uncommitted_files.length;
+    const words = [plural(repo.commits_total, 'commit'), unpushed ? `${unpushed} not pushed` : '', dirty ? `${plural(dirty, 'file')} uncommitted` : ''];
     return h('section', { class: 'repo', 'aria-label': `Repository ${repo.full_name}` },
       h('h2', null, repo.full_name),
       h('p', null, h('code', { class: 'branch' }, repo.remote_branch || 'no branch at the remote'), ' ',
-        h('span', { class: 'dim' }, [plural(repo.commits_total, 'commit'), unpushed ? `${unpushed} not pushed` : '', repo.local_uncommitted_files.length ? `${plural(repo.local_uncommitted_files.length, 'file')} uncommitted` : ''].filter(Boolean).join(' · '))),
+        h('span', { class: 'dim' }, words.filter(Boolean).join(' · '))),
       repo.commits.length > 0 && h('ol', { class: 'commits' }, repo.commits.slice(0, 8).map((c) =>
         h('li', null, h('code', null, c.sha.slice(0, 7)), ' ', oneLine(c.subject, 120), !c.pushed && h('span', { class: 'tag' }, 'not pushed')))),
       repo.prs.map((pr) => h('p', null, link(pr.url, `#${pr.number} ${oneLine(pr.title || '', 100)}`))));

@@ -32,13 +32,25 @@ export { pageSize };
 /** What Bullpen says of a session in words of its own. */
 export const about = (session) => {
   const m = session.metadata || {};
-  return { person: m.person || '', item: m.work_item || '', title: m.title || '', state: m.state || '', namespace: m.namespace || '', kind: m.kind || '' };
+  return {
+    person: m.person || '', item: m.work_item || '', title: m.title || '', state: m.state || '', namespace: m.namespace || '', kind: m.kind || '',
+  };
 };
 
-/** A state, with a mark that does not rely on its color. */
+/** The marks of states, of items and of turns: nobody has to tell them by their colors. */
+const marks = {
+  active: '●', waiting: '◐', blocked: '▲', queued: '○', done: '✓', canceled: '–',
+  running: '●', pending: '○', completed: '✓', failed: '▲', stopped: '■', cancelled: '–',
+};
+
+/**
+ * A state with its mark.
+ * @param {string} state
+ */
 export function badge(state) {
-  const mark = { active: '●', waiting: '◐', blocked: '▲', queued: '○', done: '✓', canceled: '–', running: '●', pending: '○', completed: '✓', failed: '▲', stopped: '■', cancelled: '–' };
-  return h('span', { class: `badge state-${/^[a-z]+$/.test(state) ? state : 'other'}` }, h('span', { 'aria-hidden': 'true' }, mark[state] || '·'), ' ', state || 'unknown');
+  const known = Object.hasOwn(marks, state);
+  return h('span', { class: `badge state-${known ? state : 'other'}` },
+    h('span', { 'aria-hidden': 'true' }, known ? marks[state] : '·'), ' ', state || 'unknown');
 }
 
 /**

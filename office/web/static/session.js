@@ -33,7 +33,8 @@ export class SessionPage {
     this.git = h('div', { class: 'git' });
     this.banner = h('div', { class: 'banner', hidden: true });
     this.root = h('div', { class: 'session' },
-      h('header', { class: 'session-head' }, h('div', { class: 'session-title' }, this.title, this.item), h('div', { class: 'session-acts' }, this.states, this.connection, this.speak.stop)),
+      h('header', { class: 'session-head' },
+        h('div', { class: 'session-title' }, this.title, this.item), h('div', { class: 'session-acts' }, this.states, this.connection, this.speak.stop)),
       h('aside', { 'aria-label': 'About this session' }, this.facts, this.git),
       h('div', { class: 'session-main' }, this.banner, this.view.root, this.speak.form), this.speak.confirm);
     this.clock = setInterval(() => this.show(), 30_000);

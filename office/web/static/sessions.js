@@ -15,7 +15,9 @@ export class SessionsPage {
     this.denied = denied;
     this.wanted = pageSize;
     this.rows = new Map();
-    this.person = h('input', { id: 'person', name: 'person', list: 'people', autocomplete: 'off', spellcheck: 'false', value: filters.get('person') || '', placeholder: 'anybody' });
+    this.person = h('input', {
+      id: 'person', name: 'person', list: 'people', autocomplete: 'off', spellcheck: 'false', value: filters.get('person') || '', placeholder: 'anybody',
+    });
     this.state = h('select', { id: 'state', name: 'state' }, h('option', { value: '' }, 'any'), states.map((s) => h('option', { value: s }, s)));
     this.state.value = states.includes(filters.get('state')) ? filters.get('state') : '';
     this.people = h('datalist', { id: 'people' });
@@ -28,7 +30,10 @@ export class SessionsPage {
     this.more = h('button', { type: 'button', class: 'quiet', hidden: true, onclick: () => { this.wanted += pageSize; this.poll.now(); } }, 'Show more');
     this.root = h('div', { class: 'page' },
       h('div', { class: 'page-head' }, h('h1', null, 'Sessions'),
-        h('form', { class: 'filters', role: 'search', 'aria-label': 'Filter the sessions', onsubmit: (e) => { e.preventDefault(); this.filter(); }, onchange: () => this.filter() },
+        h('form', {
+          class: 'filters', role: 'search', 'aria-label': 'Filter the sessions', onchange: () => this.filter(),
+          onsubmit: (event) => { event.preventDefault(); this.filter(); },
+        },
           h('label', { for: 'person' }, 'Person'), this.person, this.people, h('label', { for: 'state' }, 'State'), this.state)),
       this.message, this.table, this.more);
     this.poll = new Poll((signal) => this.load(signal));
@@ -100,7 +105,8 @@ export class SessionsPage {
 function rowOf() {
   const title = h('a', { class: 'row-title' });
   const item = h('span', { class: 'row-item' });
-  const cells = { person: h('td', { 'data-label': 'Person' }), state: h('td', { 'data-label': 'State' }), turn: h('td', { 'data-label': 'Turn' }), tokens: h('td', { class: 'number', 'data-label': 'Tokens' }), cost: h('td', { class: 'number', 'data-label': 'Cost' }), age: h('td', { class: 'number', 'data-label': 'Age' }) };
+  const number = () => h('td', { class: 'number' });
+  const cells = { person: h('td'), state: h('td'), turn: h('td'), tokens: number(), cost: number(), age: number() };
   return { title, item, cells, shown: {}, element: h('tr', null, h('th', { scope: 'row' }, title, item), Object.values(cells)) };
 }
 

@@ -51,7 +51,8 @@ export function signInForm(reason, done) {
     h('form', { onsubmit: submit },
       h('label', { for: 'token' }, 'Kubernetes bearer token'), input, error, button),
     h('div', { class: 'dim', id: 'token-help' },
-      h('p', null, 'Make one for a service account that may ', h('code', null, 'get'), ' and ', h('code', null, 'list'), ' ', h('code', null, 'workitems/session'), ':'),
+      h('p', null, 'Make one for a service account that may ', h('code', null, 'get'), ' and ', h('code', null, 'list'), ' ',
+        h('code', null, 'workitems/session'), ':'),
       h('pre', { tabindex: '0' }, 'kubectl create token NAME -n NAMESPACE'),
       h('p', null, 'It is kept in this tab until you sign out or close it, and never becomes part of an address.')));
 }

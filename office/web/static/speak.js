@@ -47,7 +47,8 @@ export class Speak {
     this.text.disabled = !prompting.enabled;
     this.send.disabled = !prompting.enabled || this.sending === true;
     const where = prompting.surface_name ? ` Speak to it in ${prompting.surface_name}.` : '';
-    setText(this.note, prompting.enabled ? 'Ctrl+Enter sends. The agent takes it up with its next turn.' : (prompting.detail || 'This session takes no messages.') + where);
+    const why = (prompting.detail || 'This session takes no messages.') + where;
+    setText(this.note, prompting.enabled ? 'Ctrl+Enter sends. The agent takes it up with its next turn.' : why);
   }
 
   grow() {

@@ -59,7 +59,8 @@ function person(row) {
     columns.map((column, i) => h('div', { class: `board-cell ${row.cells[i].length ? '' : 'empty-cell'}` },
       h('h3', null, column.name, h('span', { class: 'dim' }, ` ${row.cells[i].length + (i === 3 ? row.hidden : 0)}`)),
       row.cells[i].length > 0 && h('ul', null, row.cells[i].map(card)),
-      i === 3 && row.hidden > 0 && h('a', { class: 'dim', href: `#/sessions?${new URLSearchParams({ person: row.person, state: 'done' })}` }, `${row.hidden} more`))));
+      i === 3 && row.hidden > 0 &&
+        h('a', { class: 'dim', href: `#/sessions?${new URLSearchParams({ person: row.person, state: 'done' })}` }, `${row.hidden} more`))));
 }
 
 function card(session) {
@@ -70,5 +71,7 @@ function card(session) {
     h('span', { class: 'row-item' }, a.item),
     running && session.summary?.description && h('p', { class: 'dim clamp' }, session.summary.description),
     h('span', { class: 'card-facts' }, !['active', 'queued'].includes(a.state) && badge(a.state),
-      session.tokens?.total > 0 && `${count(session.tokens.total)} tokens`, session.cost?.total > 0 && cost(session.cost.total), age(session.created_at, Date.now())));
+      session.tokens?.total > 0 && h('span', null, `${count(session.tokens.total)} tokens`),
+      session.cost?.total > 0 && h('span', null, cost(session.cost.total)),
+      h('span', null, age(session.created_at, Date.now()))));
 }

@@ -103,8 +103,11 @@ function text(b) {
 
 function thinking(b) {
   const first = b.text.trim().split('\n')[0].replace(/^[*#\s]+|[*\s]+$/g, '');
-  if (b.text.trim() === first || b.text.trim() === `**${first}**`) return h('p', null, '∴ ', oneLine(first, 300));
-  return folded([h('span', { 'aria-hidden': 'true' }, '∴ '), oneLine(first, 160)], () => h('div', { class: 'said' }, b.text));
+  if (b.text.trim() === first || b.text.trim() === `**${first}**`) {
+    return h('div', { class: 'flat' }, h('span', { class: 'mark', 'aria-hidden': 'true' }, '∴'), h('span', { class: 'step-title' }, oneLine(first, 300)));
+  }
+  return h('div', null, folded([h('span', { class: 'mark', 'aria-hidden': 'true' }, '∴'), h('span', { class: 'step-title' }, oneLine(first, 160))],
+    () => h('div', { class: 'said' }, b.text)));
 }
 
 function tool(b) {
@@ -145,14 +148,16 @@ const lineElements = (b) => {
 
 function step(b) {
   const state = { started: 'running', failed: 'failed' }[b.status] || 'done';
+  const printed = b.lines.length ? plural(b.lines.length + b.more, 'line') : '';
+  const outcome = [state === 'done' ? '' : b.status, b.ms !== null ? span(b.ms) : '', printed].filter(Boolean).join(' · ');
   const words = [
     h('span', { class: `mark mark-${state}`, 'aria-hidden': 'true' }, { running: '…', failed: '✗', done: '✓' }[state]),
     h('span', { class: 'step-title' }, oneLine(b.title, 120)),
-    h('span', { class: `outcome outcome-${state}` },
-      [state === 'done' ? '' : b.status, b.ms !== null ? span(b.ms) : '', b.lines.length ? plural(b.lines.length + b.more, 'line') : ''].filter(Boolean).join(' · ')),
+    h('span', { class: `outcome outcome-${state}` }, oneLine(outcome, 80)),
   ];
   if (!b.lines.length && !b.detail) return h('div', { class: 'flat' }, words);
-  return h('div', null, folded(words, () => [b.detail && h('p', { class: 'said dim' }, b.detail), b.lines.length > 0 && lineElements(b)].filter(Boolean), b.status === 'failed'));
+  const content = () => [b.detail && h('p', { class: 'said dim' }, b.detail), b.lines.length > 0 && lineElements(b)].filter(Boolean);
+  return h('div', null, folded(words, content, b.status === 'failed'));
 }
 
 function ready(b) {

@@ -5,7 +5,7 @@ import { pretty } from '../json.js';
 
 /** The arguments that say most about a call, the best first. */
 const telling = [
-  'command', 'file_path', 'notebook_path', 'path', 'pattern', 'query', 'url', 'description', 'title', 'prompt', 'skill', 'name', 'message',
+  'command', 'file_path', 'notebook_path', 'pattern', 'query', 'url', 'path', 'description', 'title', 'prompt', 'skill', 'name', 'message',
 ];
 
 /**
