@@ -51,6 +51,9 @@ func (w *work) converseAbout(id string, what *happening) error {
 	if n := what.noted; n != nil && n.Author != what.item.Assignee {
 		h.Noted = n
 	}
+	if before != nil {
+		w.after = append(w.after, func() { w.o.live.changed(before.ID) })
+	}
 	if h.Once, err = w.once(*what.item); err != nil {
 		return err
 	}

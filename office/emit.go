@@ -149,6 +149,9 @@ func (e *emits) release(ctx context.Context) error {
 		if err == nil && ready {
 			if err = e.append(ctx, []model.Emitted{m}); err == nil {
 				e.o.live.changed(m.Ref.ID)
+				if item, _, ok := model.ItemOfSession(m.Ref.ID); ok {
+					e.o.uploads.forget(item)
+				}
 				continue
 			}
 		}

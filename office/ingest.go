@@ -156,7 +156,7 @@ func (o *Office) serveIngest(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the upgrader answered
 	}
-	up := &upload{o: o, ws: ws, item: s.ItemID, session: *s, spool: spool}
+	up := &upload{o: o, ws: ws, item: s.ItemID, session: *s, spool: spool, offer: r.URL.Query().Get("offer")}
 	go up.serve(enteringOf(r.Context()))
 }
 
@@ -210,6 +210,8 @@ type upload struct {
 	item    string
 	session model.Session
 	spool   string
+	// offer is the id of the offer whose round the spool is of, empty where the agent does not say.
+	offer string
 	// turns are the rounds whose turns are known, by the ids of their offers.
 	turns map[string]*roundTurn
 }
@@ -291,8 +293,17 @@ func (u *upload) send(frame any) error {
 	return u.ws.WriteJSON(frame)
 }
 
-// ready says how far the office has the spool.
+// ready says how far the office has the spool. It is that of a round, whose session may be an earlier one of the item.
 func (u *upload) ready(ctx context.Context) error {
+	if u.offer != "" {
+		t, err := u.turn(ctx, u.offer)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			u.session = t.session
+		}
+	}
 	seq, err := u.o.opts.Feed.Uploaded(ctx, u.session.ID, u.spool)
 	if err != nil {
 		return err

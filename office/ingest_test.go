@@ -4,6 +4,7 @@ package office_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -113,9 +114,7 @@ func (u *uploader) closed() (int, string) {
 }
 
 func asClose(err error, into **websocket.CloseError) bool {
-	closed, ok := err.(*websocket.CloseError)
-	*into = closed
-	return ok
+	return errors.As(err, into)
 }
 
 // records reads the feed of an item's latest session, once it has at least that many.

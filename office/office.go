@@ -183,6 +183,7 @@ func (o *Office) shutdown(server *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := server.Shutdown(ctx)
+	o.live.drained(ctx)
 	for _, p := range o.hub.All() {
 		p.conn.Close(hub.CodeDropped, "the office restarts: reconnect")
 	}

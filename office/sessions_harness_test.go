@@ -218,8 +218,8 @@ func (v *viewer) next() feed.Frame {
 	v.b.t.Helper()
 	frame, err := feed.DecodeFrame(v.read())
 	v.b.must(err)
-	if append, ok := frame.(feed.RecordsAppend); ok {
-		for _, r := range append.Records {
+	if batch, ok := frame.(feed.RecordsAppend); ok {
+		for _, r := range batch.Records {
 			if v.last > 0 && r.FeedSeq != v.last+1 {
 				v.b.t.Fatalf("record %d comes after %d", r.FeedSeq, v.last)
 			}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,19 +20,29 @@ import (
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
-// fits checks a document against a part of the contract's schema.
-func fits(t *testing.T, part string, document []byte) {
-	t.Helper()
+// contract compiles parts of the contract's schema, each once: that takes a while.
+var contract = map[string]func() (*jsonschema.Schema, error){
+	"session": sync.OnceValues(func() (*jsonschema.Schema, error) { return compiled("session") }),
+	"frame":   sync.OnceValues(func() (*jsonschema.Schema, error) { return compiled("frame") }),
+}
+
+func compiled(part string) (*jsonschema.Schema, error) {
 	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(feed.Schema()))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	if err := c.AddResource("urn:contract", schema); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	s, err := c.Compile("urn:contract#/$defs/" + part)
+	return c.Compile("urn:contract#/$defs/" + part)
+}
+
+// fits checks a document against a part of the contract's schema.
+func fits(t *testing.T, part string, document []byte) {
+	t.Helper()
+	schema, err := contract[part]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +50,7 @@ func fits(t *testing.T, part string, document []byte) {
 	if err != nil {
 		t.Fatalf("no JSON: %v: %s", err, document)
 	}
-	if err := s.Validate(v); err != nil {
+	if err := schema.Validate(v); err != nil {
 		t.Errorf("it does not fit the contract: %v\n%s", err, document)
 	}
 }
@@ -227,7 +238,7 @@ func TestWhatMostSessionsLookLikeFitsTheContract(t *testing.T) {
 }
 
 func TestFramesFitTheContract(t *testing.T) {
-	b, _ := openSessions(t, func(o *office.Options) { o.Streams.Heartbeat = 50 * time.Millisecond })
+	b, _ := openSessions(t, func(o *office.Options) { o.Streams.Heartbeat = 200 * time.Millisecond })
 	s, ada, u := b.working("i1", chore)
 	v := b.watch(s.ID, "protocol=6")
 	seen := map[string]bool{}

@@ -29,7 +29,7 @@ var errCut = errors.New("the connection was cut")
 
 func (f *fragile) Read(p []byte) (int, error) {
 	if f.left <= 0 {
-		_ = f.Conn.Close()
+		_ = f.Close()
 		return 0, errCut
 	}
 	n, err := f.Conn.Read(p[:min(len(p), f.left)])

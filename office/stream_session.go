@@ -191,7 +191,7 @@ func (v sessionView) lastEnded() int {
 func (t *topic) urgent(v sessionView) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !v.session.ClosedAt.IsZero() && !t.objects.ended
+	return !v.session.ClosedAt.IsZero() && !t.ended
 }
 
 // endOf says which place the end of a turn has in the feed, and whether it can be shown: its records are there, or nobody sends them.
@@ -262,7 +262,7 @@ func (t *topic) close(v sessionView, head store.Head) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.head = max(t.head, head.Latest)
-	t.objects.ended = true
+	t.ended = true
 	t.wake()
 }
 

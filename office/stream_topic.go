@@ -155,7 +155,7 @@ func (t *topic) next(w *watcher) (s step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.frames = t.deltas.after(w, s.frames)
-	s.frames = t.objects.after(w, s.frames)
+	s.frames = t.after(w, s.frames)
 	switch {
 	case w.cursor < t.head:
 		f := t.frame(w.cursor + 1)

@@ -210,35 +210,24 @@ func (c *connection) stored(seq int64) bool {
 // send sends what can be sent now, entries and deltas in the order in which they came. It says whether a delta waits for its time.
 func (c *connection) send() (deltaWaits bool, err error) {
 	for {
-		d, after, some := c.q.nextDelta()
-		last := c.q.last()
+		last, after := c.q.ahead()
 		switch {
-		case some && after <= c.sent && after == last && time.Now().Before(c.deltaAt):
+		case after <= c.sent && after == last && time.Now().Before(c.deltaAt):
 			return true, nil // nothing waits behind it: it may grow
-		case some && after <= c.sent:
-			if d, some = c.q.takeDelta(c.sent); some {
+		case after <= c.sent:
+			if d, ok := c.q.takeDelta(c.sent); ok {
 				err = c.write(feed.LiveDelta{Type: feed.IngestDelta, Offer: c.q.meta.Offer, Delta: d})
 				c.deltaAt = time.Now().Add(c.times.Delta)
 			}
 		case c.sent == last || c.bytes >= maxUnderWay:
 			return false, nil
 		default:
-			if some {
-				last = min(last, after)
-			}
-			err = c.sendBatch(last)
+			err = c.sendBatch(min(last, after))
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-}
-
-// last is the sequence of the last entry.
-func (q *Queue) last() int64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.next - 1
 }
 
 // sendBatch sends the next entries, up to one.

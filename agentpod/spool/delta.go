@@ -87,28 +87,29 @@ func (q *Queue) watch(sent int64, ok bool) {
 	q.deltas = deltas{wanted: ok, sent: sent}
 }
 
-// nextDelta gives the first piece that waits, and after which entry it is to be sent.
-func (q *Queue) nextDelta() (d feed.Delta, after int64, ok bool) {
+// ahead says what is to be sent: the sequence of the last entry, and of the one after which the first delta is to be sent; the latter is
+// past the former if no delta waits. Both are of one moment, so that no entry overtakes a delta that came before it.
+func (q *Queue) ahead() (last, delta int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	last = q.next - 1
 	if len(q.deltas.list) == 0 {
-		return feed.Delta{}, 0, false
+		return last, last + 1
 	}
-	first := q.deltas.list[0]
-	return first.Delta, first.after, true
+	return last, q.deltas.list[0].after
 }
 
-// takeDelta takes the pieces that are to be sent now: those after the entry that was sent last.
+// takeDelta takes the first delta that waits. ok is false if there is none, or if entries that came after it were sent.
 func (q *Queue) takeDelta(sent int64) (d feed.Delta, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := &q.deltas
-	if len(l.list) == 0 || l.list[0].after > sent {
+	if len(l.list) == 0 {
 		return feed.Delta{}, false
 	}
 	first := l.list[0]
 	l.list = l.list[1:]
-	return first.Delta, true
+	return first.Delta, first.after == sent
 }
 
 // sent notes how far entries were sent.

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// SourceSpool and FormatSpool are those of the records that the spool itself makes. No schema knows them.
+	// SourceSpool is the source of the records that the spool itself makes. No schema knows them.
 	SourceSpool = "bullpen"
+	// FormatSpool is their format.
 	FormatSpool = "bullpen_spool@1"
 	// TypeDropped is the type of the record that stands where records are missing. Its payload is a Dropped.
 	TypeDropped = "records_dropped"

@@ -17,7 +17,7 @@ import (
 	"github.com/bullpen-dev/bullpen/office/feed"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // logs is a log that can be read while it is written.
 type logs struct {

@@ -240,9 +240,9 @@ func TestAnOfficeThatIsAwayForLongCostsNoRecordAndLittleMemory(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	w.Refuse(http.StatusBadGateway)
 	q := w.spool.Begin("i", "r1-i")
-	const count = 400
+	const count = 100
 	for range count {
-		q.Append(sized(50_000)) // 20 MB
+		q.Append(sized(50_000)) // 5 MB
 	}
 	if waits, soon := w.up.Waits("i"); !waits || soon && w.Dials() > 3 {
 		t.Errorf("waits %v, soon %v", waits, soon)

@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -124,7 +123,7 @@ func (h *hooks) baseKey() (string, error) {
 	sum := sha256.New()
 	fact := func(parts ...string) {
 		for _, part := range parts {
-			fmt.Fprintf(sum, "%d:%s", len(part), part)
+			_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
 		}
 		_, _ = sum.Write([]byte{'\n'}) // a hash takes everything
 	}
@@ -142,7 +141,7 @@ func (h *hooks) baseKey() (string, error) {
 		}
 	}
 	for _, input := range slices.Compact(slices.Sorted(slices.Values(inputs))) {
-		if err := hashInput(sum, fact, h.round.Worktrees, input); err != nil {
+		if err := hashInput(fact, h.round.Worktrees, input); err != nil {
 			return "", err
 		}
 	}
@@ -150,7 +149,7 @@ func (h *hooks) baseKey() (string, error) {
 }
 
 // hashInput adds a file's content and mode. One that is not there is a fact too.
-func hashInput(sum hash.Hash, fact func(...string), worktrees []runtime.Worktree, input string) error {
+func hashInput(fact func(...string), worktrees []runtime.Worktree, input string) error {
 	name, file, _ := strings.Cut(input, "/")
 	at := slices.IndexFunc(worktrees, func(w runtime.Worktree) bool { return w.Name == name })
 	if at < 0 || file == "" {

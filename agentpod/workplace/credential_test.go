@@ -242,10 +242,10 @@ func TestNoSecretIsWrittenDownOrShown(t *testing.T) {
 	w.repository("shop", web.URL+"/shop/shop.git", withCredentials("shop-git"))
 
 	// A git that notes its arguments and its environment, and those of what it runs.
-	real := must(exec.LookPath("git"))
+	program := must(exec.LookPath("git"))
 	seen := filepath.Join(w.dir, "seen")
 	bin := filepath.Join(w.dir, "bin")
-	write(t, filepath.Join(bin, "git"), "#!/bin/sh\nprintf '%s\\n' \"$@\" >> "+seen+"\nenv >> "+seen+"\nexec "+real+" \"$@\"\n")
+	write(t, filepath.Join(bin, "git"), "#!/bin/sh\nprintf '%s\\n' \"$@\" >> "+seen+"\nenv >> "+seen+"\nexec "+program+" \"$@\"\n")
 	if err := os.Chmod(filepath.Join(bin, "git"), 0o700); err != nil {
 		t.Fatal(err)
 	}

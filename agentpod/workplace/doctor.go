@@ -26,7 +26,7 @@ func (p *Place) Doctor(ctx context.Context, repositories []protocol.TeamReposito
 		return nil
 	}
 	checks := []protocol.DoctorCheck{checkGit(ctx, usesSSH(repositories))}
-	if check, any := p.checkCredentials(repositories); any {
+	if check, needed := p.checkCredentials(repositories); needed {
 		checks = append(checks, check)
 	}
 	return checks

@@ -152,6 +152,9 @@ func (c *Conversation) ended(r *model.Round) {
 			turn.StoppedAt, turn.StoppedBy = r.EndedAt, r.StoppedBy
 		}
 	}
+	if r.Summary != "" {
+		c.s.Summary, c.s.SummaryAt = r.Summary, r.EndedAt
+	}
 	turn.Usage, turn.Model = r.Usage, cmp.Or(r.Model, c.h.Item.SessionModel, turn.Model)
 	c.s.Turn = &turn
 	if r.Summary != "" { // the item's progress begins anew with each round

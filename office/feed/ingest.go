@@ -2,8 +2,8 @@ package feed
 
 // This file has the frames of the record upload, GET /v1/sessions/{id}/ingest: how an agent's spool reaches the office.
 //
-// The agent dials with its token as bearer token and with the query parameters person (its handle) and spool (an id that the agent made
-// for the item's spool when it began; a home that was lost makes another). {id} is the id of the work item, or of one of its sessions.
+// The agent dials with its token as bearer token and with the query parameters person (its handle), spool (an id that the agent made for the
+// spool when it began; a home that was lost makes another) and offer (the id of the offer whose round the spool is of). {id} is the id of the work item, or of one of its sessions.
 // The office answers with one Ready, which says how far it has this spool. Then the agent sends Upload frames with entries in the order
 // of their sequence, without a gap, beginning at or before the next one that the office needs; what the office has it skips. It answers
 // with Stored once they are durable. Beside them go Delta frames, which are never stored or acknowledged. The office answers nothing else;

@@ -50,7 +50,7 @@ func parseDecimal(lit []byte) decimal {
 
 // integral says whether a number that scanNumber has seen has no fraction.
 func integral(lit []byte) bool {
-	if bytes.IndexAny(lit, ".eE") < 0 {
+	if !bytes.ContainsAny(lit, ".eE") {
 		return true
 	}
 	return parseDecimal(lit).exp >= 0
@@ -58,7 +58,7 @@ func integral(lit []byte) bool {
 
 // parseInt reads an integer; ok is false where the number has a fraction or needs more than 64 bits.
 func parseInt(lit []byte) (n int64, ok bool) {
-	if bytes.IndexAny(lit, ".eE") >= 0 {
+	if bytes.ContainsAny(lit, ".eE") {
 		d := parseDecimal(lit)
 		if d.exp < 0 || len(d.digits)+d.exp > 19 {
 			return 0, false

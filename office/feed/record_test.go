@@ -116,7 +116,7 @@ func TestDecodeRecordTakes(t *testing.T) {
 		{"the largest integer", `"feed_seq":7`, `"feed_seq":9223372036854775807`, func(r feed.Record) bool { return r.FeedSeq == 1<<63-1 }},
 		{"a kind of tomorrow", `"kind":"unknown"`, `"kind":"poem"`, func(r feed.Record) bool { return r.Kind == "poem" }},
 		{"a time of another zone", `05:06:07Z`, `05:06:07.5+02:00`, func(r feed.Record) bool {
-			return r.CreatedAt == time.Date(2027, 3, 4, 3, 6, 7, 500_000_000, time.UTC)
+			return r.CreatedAt.Equal(time.Date(2027, 3, 4, 3, 6, 7, 500_000_000, time.UTC))
 		}},
 		{"usage with fields left out", `"tokens_info":null`, `"tokens_info":{"output_tokens":3}`, func(r feed.Record) bool {
 			return *r.Tokens == feed.TokensInfo{OutputTokens: 3}

@@ -60,7 +60,7 @@ func (s *session) conclude(exit process.Exit, stopped bool, lastError string) en
 	case last != nil && last.IsError:
 		r.Failed = s.failure(*last)
 	default:
-		r.Failed = "Claude Code ended before it had answered: " + exit.String() + prefixed(": ", lastError)
+		r.Failed = "Claude Code ended before it had answered: " + exit.String() + after(lastError)
 	}
 	return ending{result: r}
 }
@@ -116,12 +116,12 @@ func (s *session) failure(last message) string {
 		problem = "overloaded"
 	}
 	if help := advice[problem]; help != "" {
-		return clip(help + prefixed(": ", said))
+		return clip(help + after(said))
 	}
 	if last.APIStatus != 0 {
-		return clip(fmt.Sprintf("The model's API refused the request with status %d%s", last.APIStatus, prefixed(": ", said)))
+		return clip(fmt.Sprintf("The model's API refused the request with status %d%s", last.APIStatus, after(said)))
 	}
-	return clip("Claude Code ended with an error" + prefixed(": ", firstOf(said, last.Subtype)))
+	return clip("Claude Code ended with an error" + after(firstOf(said, last.Subtype)))
 }
 
 // maxSummary is the most bytes of what is told about the end of a round.
@@ -136,11 +136,11 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:maxSummary], "") + "…"
 }
 
-func prefixed(prefix, text string) string {
+func after(text string) string {
 	if text == "" {
 		return ""
 	}
-	return prefix + text
+	return ": " + text
 }
 
 func firstOf(texts ...string) string {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +24,6 @@ func quiet(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Ou
 
 // recorder is a sink that remembers.
 type recorder struct {
-	mu       sync.Mutex
 	started  int
 	early    int
 	records  []runtime.Record

@@ -29,17 +29,17 @@ func newTerminal(width, height int) *terminal {
 
 func (t *terminal) write(out string) {
 	for out != "" {
-		switch r, size := utf8.DecodeRuneInString(out); {
-		case r == '\n':
+		switch r, size := utf8.DecodeRuneInString(out); r {
+		case '\n':
 			t.x = 0
 			if t.y++; t.y == len(t.rows) {
 				t.rows = append(t.rows, nil)
 			}
 			out = out[size:]
-		case r == '\r':
+		case '\r':
 			t.x = 0
 			out = out[size:]
-		case r == '\x1b':
+		case '\x1b':
 			end := strings.IndexFunc(out, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' })
 			n, _ := strconv.Atoi(strings.TrimPrefix(out[1:end], "["))
 			switch out[end] {

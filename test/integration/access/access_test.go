@@ -177,7 +177,7 @@ func TestANamespaceThatWasMadeAgainReadsNothingOfItsPredecessor(t *testing.T) {
 	}
 	eventually(t, func() error {
 		if err := cluster.Client.Get(t.Context(), client.ObjectKey{Name: name}, namespace); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the namespace is not gone: %v", err)
+			return fmt.Errorf("the namespace is not gone: %w", err)
 		}
 		return nil
 	})

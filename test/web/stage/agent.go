@@ -58,8 +58,9 @@ func (s *Stage) Connect(handle string) *Agent {
 
 func (s *Stage) dial(path string, header http.Header) *websocket.Conn {
 	s.t.Helper()
-	ws, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.URL(), "http")+path, header)
+	ws, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.URL(), "http")+path, header)
 	s.must(err)
+	_ = response.Body.Close() // it has none
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sockets = append(s.sockets, ws)
