@@ -45,7 +45,7 @@ func (o *Office) say(ctx context.Context, sessionID string, user User, body stri
 			return no
 		}
 		taken, err := w.hear(it.ID, model.Feedback{Key: "said/" + uuid.NewString(), ClosesSession: closes, Feedback: protocol.Feedback{
-			Actor: user.Name, Kind: protocol.FeedbackComment, At: protocol.FormatTime(w.now), Body: body,
+			Actor: user.Name, Kind: protocol.FeedbackChat, At: protocol.FormatTime(w.now), Body: body,
 		}}, true)
 		if err != nil || !taken {
 			return errors.Join(err, fmt.Errorf("the work item is %s and took no message", it.State))
@@ -76,7 +76,7 @@ func (o *Office) stopSession(ctx context.Context, sessionID string, user User) e
 			return err
 		}
 		out := dispatch.Stop(it, user.Name, w.now)
-		if !out.Changed {
+		if !out.Changed || !s.ClosedAt.IsZero() { // what runs then is a later session's
 			return nil
 		}
 		w.endRun(it, "its session was stopped")

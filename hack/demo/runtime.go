@@ -127,15 +127,16 @@ func (d *demo) applyTeam(ctx context.Context) error {
 	if objects, err = withModel(objects, t, env, d.repository()); err != nil {
 		return err
 	}
-	var list bytes.Buffer
+	var items []any
 	for _, o := range objects {
-		if err := json.NewEncoder(&list).Encode(o.Object); err != nil {
-			return err
-		}
-		list.WriteString("---\n")
+		items = append(items, o.Object)
+	}
+	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	if err != nil {
+		return err
 	}
 	// On standard input, because the keys must not be on a disk or in an argument.
 	cmd := exec.CommandContext(ctx, d.kubectl(), "--kubeconfig", d.kubeconfig(), "apply", "--server-side", "--validate=strict", "-f", "-")
-	cmd.Stdin = &list
+	cmd.Stdin = bytes.NewReader(list)
 	return loud(cmd)
 }

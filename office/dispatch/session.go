@@ -5,11 +5,11 @@ package dispatch
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bullpen-dev/bullpen/office/feed"
 	"github.com/bullpen-dev/bullpen/office/model"
@@ -141,8 +141,8 @@ func (c *Conversation) ended(r *model.Round) {
 	turn := *t
 	if !turn.Status.Final() {
 		end := endOf(*r, c.h.Item)
-		if turn.Told != nil && told(*r, c.h.Item) {
-			end = *turn.Told
+		if turn.Told != nil {
+			end = *turn.Told // the feed says so already, whatever became of the round after that
 		}
 		turn.Status, turn.Reason, turn.Detail, turn.EndedAt = end.Status, end.Reason, end.Detail, end.At
 		if turn.StartedAt.IsZero() {
@@ -152,14 +152,11 @@ func (c *Conversation) ended(r *model.Round) {
 			turn.StoppedAt, turn.StoppedBy = r.EndedAt, r.StoppedBy
 		}
 	}
-	if r.Summary != "" {
+	if r.Summary != "" { // the item's progress begins anew with each round
 		c.s.Summary, c.s.SummaryAt = r.Summary, r.EndedAt
 	}
 	turn.Usage, turn.Model = r.Usage, cmp.Or(r.Model, c.h.Item.SessionModel, turn.Model)
 	c.s.Turn = &turn
-	if r.Summary != "" { // the item's progress begins anew with each round
-		c.s.Summary, c.s.SummaryAt = r.Summary, r.EndedAt
-	}
 	if c.again(*r) {
 		c.requeue(turn.ID, turn.Messages)
 	}
@@ -198,17 +195,6 @@ func (c *Conversation) again(r model.Round) bool {
 	switch r.Outcome {
 	case model.OutcomeInterrupted, model.OutcomeFailed, model.OutcomeLost, model.OutcomeTimeout:
 		return true
-	}
-	return false
-}
-
-// told says whether a round ended as its agent said, so that the end which the agent told in the feed is the turn's.
-func told(r model.Round, it model.Item) bool {
-	switch r.Outcome {
-	case model.OutcomeDone, model.OutcomeSilent, model.OutcomeWaiting, model.OutcomeFailed, model.OutcomeInterrupted:
-		return true
-	case model.OutcomeBlocked:
-		return it.End.Reason != model.ReasonBudgetStopped
 	}
 	return false
 }
@@ -255,6 +241,7 @@ func (c *Conversation) pending() *model.Turn {
 func (c *Conversation) receive(m model.Message) {
 	t := c.pending()
 	m.SessionID, m.TurnID, m.CreatedAt = c.s.ID, t.ID, c.now
+	m.Body, m.Author, m.AttributionID = atMost(m.Body, maxBody), atMost(m.Author, maxAuthor), atMost(m.AttributionID, maxAuthor)
 	t.Messages = append(slices.Clone(t.Messages), m.ID)
 	c.Messages = append(c.Messages, m)
 	payload := feed.MessageReceived{MessageID: m.ID, TurnID: &t.ID, Body: m.Body, ClosesSession: m.ClosesSession}
@@ -266,6 +253,23 @@ func (c *Conversation) receive(m model.Message) {
 		}
 	}
 	c.emit("received/"+m.ID, feed.TypeMessageReceived, t.ID, m.ID, payload)
+}
+
+// maxBody and maxAuthor are the most bytes of a message and of who sent it: however they are escaped, the record stays below feed.MaxRecord.
+const (
+	maxBody   = 1 << 20
+	maxAuthor = 1000
+)
+
+// atMost cuts a text to so many bytes, between two characters.
+func atMost(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 // ask has the item's own request be a message.
@@ -323,12 +327,17 @@ func (c *Conversation) claim() {
 	}
 	rest := slices.DeleteFunc(slices.Clone(turn.Messages), func(id string) bool { return !late(id) })
 	turn.Messages = slices.DeleteFunc(slices.Clone(turn.Messages), late)
-	if old := c.s.Turn; old != nil && old.Round > 0 {
-		c.s.Past = append(slices.Clone(c.s.Past[max(0, len(c.s.Past)-model.MaxPast+1):]), *old)
-	}
+	c.retire()
 	c.s.Turn, c.Claimed = &turn, true
 	if len(rest) > 0 {
 		c.requeue(turn.ID, rest)
+	}
+}
+
+// retire puts the turn that was shown among the past ones, if a round ran it: records of it may still come.
+func (c *Conversation) retire() {
+	if old := c.s.Turn; old != nil && old.Round > 0 {
+		c.s.Past = append(slices.Clone(c.s.Past[max(0, len(c.s.Past)-model.MaxPast+1):]), *old)
 	}
 }
 
@@ -338,7 +347,9 @@ func (c *Conversation) follow() {
 	c.s.State, c.s.Person = string(it.State), it.Assignee
 	c.s.Model = cmp.Or(it.SessionModel, turnModel(c.s.Turn), c.s.Model)
 	c.s.Usage = it.Usage.Since(c.s.UsageBefore)
-	c.s.NamespaceUID = cmp.Or(c.s.NamespaceUID, c.h.NamespaceUID)
+	if !it.Gone { // the namespace of an item that is gone may be another one by now
+		c.s.NamespaceUID = cmp.Or(c.s.NamespaceUID, c.h.NamespaceUID)
+	}
 	c.s.Interactive = !c.h.Once
 }
 
@@ -362,6 +373,7 @@ func (c *Conversation) close() {
 		turn := *p
 		turn.Status, turn.EndedAt, turn.Detail = model.TurnStopped, c.now, cmp.Or(it.End.Message, "The work item was removed.")
 		turn.StoppedAt = c.now
+		c.retire()
 		c.s.Turn, c.s.Pending = &turn, nil
 	}
 	c.emit("closed", feed.TypeSessionClosed, "", "", struct{}{})
@@ -369,7 +381,7 @@ func (c *Conversation) close() {
 
 // emit has the office write a record of its own.
 func (c *Conversation) emit(key, kind, turn, message string, payload any) {
-	body, err := json.Marshal(payload)
+	body, err := feed.MarshalPayload(payload)
 	if err != nil {
 		panic(fmt.Sprintf("a payload of plain data does not encode: %v", err))
 	}

@@ -333,3 +333,65 @@ func TestRepeatsOfATransactionChangeNothing(t *testing.T) {
 		t.Errorf("a transaction that changes nothing stores %+v", c)
 	}
 }
+
+func TestTheTurnThatRanIsRememberedWhenOneThatWaitedIsShown(t *testing.T) {
+	k := newTalk(t)
+	k.runs()
+	k.hears("more", false)
+	k.ends(Cancel(k.it, model.Why{Message: "canceled"}, k.now), nil)
+	if got, want := k.state(), "1 stopped f1; then none; closed"; got != want {
+		t.Errorf("the session is %q, not %q", got, want)
+	}
+	ran, last := k.session.OfRound(1), k.session.LastRun()
+	if ran == nil || ran.Index != 0 || ran.Status != model.TurnStopped || last == nil || last.ID != ran.ID {
+		t.Errorf("of the turn that ran, %+v is remembered; the last that ran is %+v", ran, last)
+	}
+}
+
+func TestNoMessageIsTooLargeForARecord(t *testing.T) {
+	for name, text := range map[string]string{"brackets": "<", "control characters": "\x01", "separators of lines": "\u2028", "bytes that are no text": "\xff"} {
+		t.Run(name, func(t *testing.T) {
+			k := newTalk(t)
+			k.hears(strings.Repeat(text, 4<<20/len(text)), false)
+			last := k.records[len(k.records)-1]
+			if len(last.Payload) > feed.MaxRecord || len(last.Payload) < 1<<20 {
+				t.Errorf("the record has %d bytes", len(last.Payload))
+			}
+			if err := feed.CheckPayload(last.Payload); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWhatTheFeedSaysOfATurnsEndStandsThoughTheOfficeEndsTheRound(t *testing.T) {
+	ends := map[string]func(k *talk) Outcome{
+		"canceled":           func(k *talk) Outcome { return Cancel(k.it, model.Why{Message: "canceled"}, k.now) },
+		"stopped":            func(k *talk) Outcome { return Stop(k.it, "sam", k.now) },
+		"lost":               func(k *talk) Outcome { return lost(k.it, DefaultPolicy(), "gone", k.now) },
+		"timed out":          func(k *talk) Outcome { return timeout(k.it, DefaultPolicy(), k.now) },
+		"its person deleted": func(k *talk) Outcome { return PersonGone(k.it, k.now) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			k := newTalk(t)
+			k.runs()
+			k.session.Turn.Told = &model.TurnEnd{Status: model.TurnCompleted, At: k.now}
+			k.ends(end(k), nil)
+			if turn := k.session.Turn; turn.Status != model.TurnCompleted || turn.Reason != "" || !turn.StoppedAt.IsZero() {
+				t.Errorf("the turn ended as %+v", turn)
+			}
+		})
+	}
+}
+
+func TestASessionOfAnItemThatIsGoneTakesNoNamespaceOver(t *testing.T) {
+	k := newTalk(t)
+	k.session.NamespaceUID = ""
+	k.it = Cancel(k.it, model.Why{Message: "deleted"}, k.now).Item
+	k.it.Gone = true
+	k.happens(Happened{})
+	if uid := k.session.NamespaceUID; uid != "" {
+		t.Errorf("the session is of the namespace %q now", uid)
+	}
+}

@@ -53,16 +53,37 @@ var claudeKit = kit{
 	thought: func(payload []byte) string { return claudeBlock(payload, "thinking", "thinking") },
 }
 
-func TestClaudeWorksAWholeItem(t *testing.T) { worksAnItem(t, claudeKit) }
+func TestClaudeWorksAWholeItem(t *testing.T) {
+	t.Parallel()
+	worksAnItem(t, claudeKit)
+}
 
-func TestAnItemGoesOnWhenClaudesAgentIsTerminated(t *testing.T) { isTerminatedAndGoesOn(t, claudeKit) }
+func TestAnItemGoesOnWhenClaudesAgentIsTerminated(t *testing.T) {
+	t.Parallel()
+	isTerminatedAndGoesOn(t, claudeKit)
+}
 
-func TestAnItemGoesOnWhenClaudesAgentIsKilled(t *testing.T) { isKilledAndGoesOn(t, claudeKit) }
+func TestAnItemGoesOnWhenClaudesAgentIsKilled(t *testing.T) {
+	t.Parallel()
+	isKilledAndGoesOn(t, claudeKit)
+}
 
-func TestAnItemGoesOnWhenClaudesSessionIsLost(t *testing.T) { startsALostSessionAnew(t, claudeKit) }
+func TestAnItemGoesOnWhenClaudesSessionIsLost(t *testing.T) {
+	t.Parallel()
+	startsALostSessionAnew(t, claudeKit)
+}
 
-func TestALimitOfClaudePausesThePerson(t *testing.T) { pausesAtALimit(t, claudeKit) }
+func TestALimitOfClaudePausesThePerson(t *testing.T) {
+	t.Parallel()
+	pausesAtALimit(t, claudeKit)
+}
 
-func TestNoSecretLeavesClaudesPod(t *testing.T) { keepsASecret(t, claudeKit) }
+func TestNoSecretLeavesClaudesPod(t *testing.T) {
+	t.Parallel()
+	keepsASecret(t, claudeKit)
+}
 
-func TestPeopleAnswerAndStopClaude(t *testing.T) { answersAndStops(t, claudeKit) }
+func TestPeopleAnswerAndStopClaude(t *testing.T) {
+	t.Parallel()
+	answersAndStops(t, claudeKit)
+}

@@ -56,16 +56,37 @@ var codexKit = kit{
 	},
 }
 
-func TestCodexWorksAWholeItem(t *testing.T) { worksAnItem(t, codexKit) }
+func TestCodexWorksAWholeItem(t *testing.T) {
+	t.Parallel()
+	worksAnItem(t, codexKit)
+}
 
-func TestAnItemGoesOnWhenCodexsAgentIsTerminated(t *testing.T) { isTerminatedAndGoesOn(t, codexKit) }
+func TestAnItemGoesOnWhenCodexsAgentIsTerminated(t *testing.T) {
+	t.Parallel()
+	isTerminatedAndGoesOn(t, codexKit)
+}
 
-func TestAnItemGoesOnWhenCodexsAgentIsKilled(t *testing.T) { isKilledAndGoesOn(t, codexKit) }
+func TestAnItemGoesOnWhenCodexsAgentIsKilled(t *testing.T) {
+	t.Parallel()
+	isKilledAndGoesOn(t, codexKit)
+}
 
-func TestAnItemGoesOnWhenCodexsSessionIsLost(t *testing.T) { startsALostSessionAnew(t, codexKit) }
+func TestAnItemGoesOnWhenCodexsSessionIsLost(t *testing.T) {
+	t.Parallel()
+	startsALostSessionAnew(t, codexKit)
+}
 
-func TestALimitOfCodexPausesThePerson(t *testing.T) { pausesAtALimit(t, codexKit) }
+func TestALimitOfCodexPausesThePerson(t *testing.T) {
+	t.Parallel()
+	pausesAtALimit(t, codexKit)
+}
 
-func TestNoSecretLeavesCodexsPod(t *testing.T) { keepsASecret(t, codexKit) }
+func TestNoSecretLeavesCodexsPod(t *testing.T) {
+	t.Parallel()
+	keepsASecret(t, codexKit)
+}
 
-func TestPeopleAnswerAndStopCodex(t *testing.T) { answersAndStops(t, codexKit) }
+func TestPeopleAnswerAndStopCodex(t *testing.T) {
+	t.Parallel()
+	answersAndStops(t, codexKit)
+}

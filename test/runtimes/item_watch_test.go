@@ -172,13 +172,14 @@ func outline(records []feed.Record) string {
 		return (*id)[strings.LastIndexByte(*id, '-')+1:]
 	}
 	for _, r := range records {
-		payload := string(r.Payload)
-		fmt.Fprintf(&text, "%3d %s %s %s %s %s %.200s\n", r.FeedSeq, r.CreatedAt.Format("05.000"), end(r.TurnID), end(r.MessageID), r.Source, r.Type, payload)
+		fmt.Fprintf(&text, "%3d %s %s %s %s %s %.200s\n",
+			r.FeedSeq, r.CreatedAt.Format("05.000"), end(r.TurnID), end(r.MessageID), r.Source, r.Type, r.Payload)
 	}
 	return text.String()
 }
 
-// shape is a feed in short: the types of the platform's records, with steps and statuses, and one word for each run of the runtime's records.
+// shape is a feed in short: the types of the platform's records, with steps and statuses, and one word for each run of the runtime's
+// records.
 func (w *world) shape(records []feed.Record) []string {
 	w.t.Helper()
 	var shape []string

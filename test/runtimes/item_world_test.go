@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -161,8 +160,8 @@ func newWorld(t *testing.T, k kit, steps ...modelstub.Step) *world {
 	w.env = append([]string{
 		contract.EnvHome + "=" + w.home, contract.EnvOfficeURL + "=" + w.url, contract.EnvNamespace + "=" + theTeam.Namespace,
 		contract.EnvTeam + "=" + theTeam.Name, contract.EnvPerson + "=" + thePerson.Handle, contract.EnvTokenFile + "=" + token,
-		contract.EnvRuntime + "=" + k.name, contract.EnvTmp + "=" + tmp, contract.EnvLog + "=text", contract.EnvGitCredentials + "=" + credentials,
-		contract.EnvSecretFiles + "=" + w.secrets + ":" + credentials,
+		contract.EnvRuntime + "=" + k.name, contract.EnvTmp + "=" + tmp, contract.EnvLog + "=text",
+		contract.EnvGitCredentials + "=" + credentials, contract.EnvSecretFiles + "=" + w.secrets + ":" + credentials,
 		"PATH=" + filepath.Dir(program(t, k.name)) + ":" + os.Getenv("PATH"),
 	}, k.setUp(t, w.model, w.home)...)
 	return w
@@ -470,9 +469,4 @@ func used(all ...modelstub.Usage) (sum modelstub.Usage) {
 		sum.Output += u.Output
 	}
 	return sum
-}
-
-// withoutVar leaves a variable out of an environment.
-func withoutVar(env []string, name string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }
