@@ -29,6 +29,16 @@ import (
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
+// namespaceUID reads the UID of the world's namespace.
+func (w *world) namespaceUID() string {
+	w.t.Helper()
+	var namespace corev1.Namespace
+	if err := cluster.Client.Get(w.t.Context(), client.ObjectKey{Name: w.namespace}, &namespace); err != nil {
+		w.t.Fatal(err)
+	}
+	return string(namespace.UID)
+}
+
 func TestATeamIsToldWithItsDefaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -36,7 +46,9 @@ func TestATeamIsToldWithItsDefaults(t *testing.T) {
 	team := w.team("core", func(team *api.Team) {
 		team.Spec.Roles = []api.Role{{Name: "developer", Title: "Developer", Work: []api.WorkKind{{Kind: "task", Review: api.ReviewNone}, {Kind: "ticket"}}}}
 		team.Spec.Humans = []api.Human{{Name: "Grace", Identities: map[string]string{"github": "grace"}}}
-		team.Spec.Repositories = []api.Repository{{Name: "app", URL: "https://example.com/app.git"}}
+		team.Spec.Repositories = []api.Repository{{Name: "app", URL: "https://example.com/app.git", CredentialsSecret: "app-git"}}
+		size := resource.MustParse("20Gi")
+		team.Spec.Sessions.Retention = api.SessionRetention{MaxAge: &metav1.Duration{Duration: 720 * time.Hour}, MaxSize: &size}
 		team.Spec.Usage.Budgets = []api.Budget{
 			{Scope: "Team", CostUSD: &costs, ReserveUSD: &reserve},
 			{Scope: "Person", Tokens: new(int64(500)), WarnAtPercent: new(int32(0)), StopAtPercent: new(int32(150))},
@@ -54,11 +66,12 @@ func TestATeamIsToldWithItsDefaults(t *testing.T) {
 	config.Roles = []protocol.TeamRole{{Name: "developer", Title: "Developer", Work: []protocol.TeamWork{
 		{Kind: "task", Review: protocol.ReviewNone}, {Kind: "ticket", Review: protocol.ReviewRequired}}}}
 	config.Humans = []protocol.TeamHuman{{Name: "Grace", Identities: map[string]string{"github": "grace"}}}
-	config.Repositories = []protocol.TeamRepository{{Name: "app", URL: "https://example.com/app.git"}}
+	config.Repositories = []protocol.TeamRepository{{Name: "app", URL: "https://example.com/app.git", Credentials: "app-git"}}
 	config.Environment.Hooks.BeforeStart, config.Environment.Hooks.OnAct, config.Environment.Hooks.OnReport = "true", "act", "report"
 	config.Pipeline.Context.BodyChars, config.Pipeline.Context.Comments = 100, 0
 	want := model.Team{
-		UID: string(team.UID), Key: key, Config: config,
+		UID: string(team.UID), NamespaceUID: w.namespaceUID(), Key: key, Config: config,
+		Retention: model.Retention{MaxAge: 720 * time.Hour, MaxBytes: 20 << 30},
 		Policy: model.Policy{
 			Heartbeat: 15 * time.Second, Attempts: 3, MaxLostRounds: 3, LostAfter: 10 * time.Minute,
 			BackoffInitial: 10 * time.Second, BackoffMax: 1000 * time.Second,
