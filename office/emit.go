@@ -37,6 +37,8 @@ const (
 type emits struct {
 	o      *Office
 	signal chan struct{}
+	// began is when this life of the office did.
+	began time.Time
 
 	// The rest belongs to whoever holds mu: the runner, or who waits for it.
 	mu sync.Mutex
@@ -48,7 +50,7 @@ type emits struct {
 	droppedAt time.Time
 }
 
-func newEmits(o *Office) *emits { return &emits{o: o, signal: make(chan struct{}, 1)} }
+func newEmits(o *Office) *emits { return &emits{o: o, signal: make(chan struct{}, 1), began: o.now()} }
 
 // wake says that there may be something to move.
 func (e *emits) wake() {
@@ -165,18 +167,40 @@ func (e *emits) release(ctx context.Context) error {
 // closes says whether a conversation that is over can be closed in its feed: the feed has the end of its last turn, or that will not come.
 func (e *emits) closes(ctx context.Context, m model.Emitted) (bool, error) {
 	s, err := view(ctx, e.o.store, func(r store.Reader) (model.Session, error) { return r.Session(m.Ref.ID) })
-	if err != nil || s == nil || s.Turn == nil || s.Turn.Round == 0 {
+	if err != nil || s == nil {
 		return err == nil, err
 	}
-	ended, err := e.o.opts.Feed.Ended(ctx, s.ID, s.Turn.ID)
+	last := s.LastRun()
+	if last == nil {
+		return true, nil
+	}
+	ended, err := e.o.opts.Feed.Ended(ctx, s.ID, last.ID)
 	if err != nil || ended {
 		return ended, err
 	}
-	waited := e.o.now().Sub(s.ClosedAt)
-	if !e.o.uploads.known(s.ItemID) {
-		return waited >= closeSoon, nil
+	since := s.ClosedAt
+	if e.began.After(since) {
+		since = e.began // nobody could upload before
 	}
-	return waited >= closeLate, nil
+	waited := e.o.now().Sub(since)
+	if waited >= closeLate || waited < closeSoon {
+		return waited >= closeLate, nil
+	}
+	uploads, err := e.uploads(ctx, s, last)
+	return err == nil && !uploads, err
+}
+
+// uploads says whether the agent uploads the records of a turn, now or earlier.
+func (e *emits) uploads(ctx context.Context, s *model.Session, turn *model.Turn) (bool, error) {
+	if e.o.uploads.known(s.ItemID) {
+		return true, nil
+	}
+	keys := make([]string, 0, len(turn.Messages))
+	for _, id := range turn.Messages {
+		keys = append(keys, deliveredKey(turn.ID, id))
+	}
+	places, err := e.o.opts.Feed.Placed(ctx, s.ID, keys)
+	return len(places) > 0, err
 }
 
 // forget has the store forget what the feeds have, now and then.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -38,12 +39,12 @@ type uploads struct {
 	// open counts the connections of each item; seen are the items for which there was any in this life of the office.
 	open map[string]int
 	seen map[string]bool
-	// moved is closed, and made anew, whenever something was stored or a connection ended.
-	moved chan struct{}
+	// moved has, for items that somebody waits for, what is closed when something was stored or a connection ended.
+	moved map[string]chan struct{}
 }
 
 func newUploads() *uploads {
-	return &uploads{open: map[string]int{}, seen: map[string]bool{}, moved: make(chan struct{})}
+	return &uploads{open: map[string]int{}, seen: map[string]bool{}, moved: map[string]chan struct{}{}}
 }
 
 func (u *uploads) enter(item string) {
@@ -59,43 +60,49 @@ func (u *uploads) leave(item string) {
 	if u.open[item]--; u.open[item] == 0 {
 		delete(u.open, item)
 	}
-	u.tell()
+	u.tell(item)
 }
 
-// tell wakes whoever waits. Its caller holds mu.
-func (u *uploads) tell() {
-	close(u.moved)
-	u.moved = make(chan struct{})
+// tell wakes whoever waits for an item. Its caller holds mu.
+func (u *uploads) tell(item string) {
+	if moved, waited := u.moved[item]; waited {
+		close(moved)
+		delete(u.moved, item)
+	}
 }
 
-// stored says that records were stored.
-func (u *uploads) stored() {
+// stored says that records of an item were stored.
+func (u *uploads) stored(item string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.tell()
+	u.tell(item)
 }
 
 // connected says whether somebody uploads the item's records now, and gives what is closed when that may have changed.
 func (u *uploads) connected(item string) (bool, <-chan struct{}) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.open[item] > 0, u.moved
+	if u.open[item] == 0 {
+		return false, nil
+	}
+	if u.moved[item] == nil {
+		u.moved[item] = make(chan struct{})
+	}
+	return true, u.moved[item]
 }
 
-// known says whether anybody uploaded records of the item in this life of the office.
+// known says whether anybody uploads records of the item, or did in this life of the office.
 func (u *uploads) known(item string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.seen[item]
+	return u.seen[item] || u.open[item] > 0
 }
 
 // forget drops what is known of an item whose conversation is over.
 func (u *uploads) forget(item string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.open[item] == 0 {
-		delete(u.seen, item)
-	}
+	delete(u.seen, item)
 }
 
 // uploading says whether an agent uploads records of the session now.
@@ -156,7 +163,7 @@ func (o *Office) serveIngest(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the upgrader answered
 	}
-	up := &upload{o: o, ws: ws, item: s.ItemID, session: *s, spool: spool, offer: r.URL.Query().Get("offer")}
+	up := &upload{o: o, ws: ws, item: s.ItemID, person: handle, session: *s, spool: spool, offer: r.URL.Query().Get("offer")}
 	go up.serve(enteringOf(r.Context()))
 }
 
@@ -208,11 +215,12 @@ type upload struct {
 	o       *Office
 	ws      *websocket.Conn
 	item    string
+	person  string
 	session model.Session
 	spool   string
 	// offer is the id of the offer whose round the spool is of, empty where the agent does not say.
 	offer string
-	// turns are the rounds whose turns are known, by the ids of their offers.
+	// turns are the rounds whose turns are known, by the ids of their offers; nil stands, for a frame, for a round that nobody remembers.
 	turns map[string]*roundTurn
 }
 
@@ -322,6 +330,7 @@ func (u *upload) take(ctx context.Context, data []byte) error {
 	if err := json.Unmarshal(data, &frame); err != nil {
 		return &uploadError{"a frame is not what it should be: " + err.Error()}
 	}
+	maps.DeleteFunc(u.turns, func(_ string, t *roundTurn) bool { return t == nil })
 	switch frame.Type {
 	case feed.IngestUpload:
 		if len(frame.Entries) == 0 || len(frame.Entries) > maxEntries {

@@ -18,10 +18,14 @@ import (
 // roundTurn is the turn of a round, with its session.
 type roundTurn struct {
 	session  model.Session
+	round    int
 	turn     string
 	index    int
 	messages []string
 }
+
+// maxDetail is the most characters of why a turn ended.
+const maxDetail = 20_000
 
 // maxParents bounds how many earlier sessions of an item are looked through for a turn.
 const maxParents = 8
@@ -41,23 +45,37 @@ func (u *upload) turn(ctx context.Context, offer string) (*roundTurn, error) {
 	}
 	var t *roundTurn
 	err := u.o.store.View(ctx, func(r store.Reader) error {
+		if err := u.own(r, round); err != nil {
+			return err
+		}
 		s, err := found(r.SessionOf(item))
 		for range maxParents {
 			if err != nil || s == nil {
 				return err
 			}
 			if turn := s.OfRound(round); turn != nil {
-				t = &roundTurn{session: *s, turn: turn.ID, index: turn.Index, messages: turn.Messages}
+				t = &roundTurn{session: *s, round: round, turn: turn.ID, index: turn.Index, messages: turn.Messages}
 				return nil
 			}
 			s, err = found(r.Session(s.ParentID))
 		}
 		return err
 	})
-	if err == nil && t != nil {
+	if err == nil {
 		u.turns[offer] = t
 	}
 	return t, err
+}
+
+// own refuses the round of somebody else: whoever ran an item before may still tell of their own rounds, and of no other.
+func (u *upload) own(r store.Reader, number int) error {
+	rounds, err := r.Rounds(u.item)
+	for _, round := range rounds {
+		if round.Number == number && round.Accepted() && round.Person != u.person {
+			return &uploadError{"offer is that of somebody else's round"}
+		}
+	}
+	return err
 }
 
 // store appends entries, those of one session at once, and acknowledges them.
@@ -72,7 +90,7 @@ func (u *upload) store(ctx context.Context, entries []feed.Entry) error {
 			return err
 		}
 		u.o.live.appended(batch.Ref.ID, done.Records)
-		u.o.uploads.stored()
+		u.o.uploads.stored(u.item)
 		batch.Entries = nil
 		return u.send(feed.Stored{Type: feed.IngestStored, Seq: done.SpoolSeq})
 	}
@@ -109,7 +127,7 @@ func (u *upload) records(ctx context.Context, t *roundTurn, s model.Session, e *
 		return nil, &uploadError{"a payload is not what it should be: " + err.Error()}
 	}
 	if e.Format == feed.FormatState {
-		return []store.FeedEntry{{SpoolSeq: e.Seq}}, u.state(ctx, s, e)
+		return []store.FeedEntry{{SpoolSeq: e.Seq}}, u.state(ctx, t, s, e)
 	}
 	r := feed.Record{Source: e.Source, Format: e.Format, Type: e.Type, SessionID: s.ID, Payload: e.Payload, CreatedAt: u.at(e.At)}
 	if t != nil {
@@ -163,28 +181,29 @@ func echoed(messages []string, n int) *string {
 	return nil
 }
 
-// lifecycle makes the platform's records that agents write. An agent cannot write those of the office: they become records of its own.
+// lifecycle makes the platform's records that agents write; a turn begins and ends once, whoever says so again. An agent cannot write those of
+// the office: they become records of its own.
 func (u *upload) lifecycle(ctx context.Context, t *roundTurn, r feed.Record, e *feed.Entry) ([]store.FeedEntry, error) {
-	one := func(r feed.Record) ([]store.FeedEntry, error) {
-		return []store.FeedEntry{{Record: derived(r), SpoolSeq: e.Seq}}, nil
+	one := func(r feed.Record, key string) ([]store.FeedEntry, error) {
+		return []store.FeedEntry{{Record: derived(r), SpoolSeq: e.Seq, Key: key}}, nil
 	}
 	switch {
 	case e.Source != feed.SourceLifecycle || e.Format != feed.FormatLifecycle:
 	case strings.HasPrefix(e.Type, "environment_"):
-		return one(r)
+		return one(r, "")
 	case t == nil:
 	case e.Type == feed.TypeTurnStarted:
 		r.Payload = encoded(feed.TurnStarted{TurnID: t.turn, TurnIndex: int64(t.index)})
 		if err := u.started(ctx, t, r.CreatedAt); err != nil {
 			return nil, err
 		}
-		return one(r)
+		return one(r, "started/"+t.turn)
 	case e.Type == feed.TypeMessageDelivered:
 		var list []store.FeedEntry
 		for _, id := range t.messages {
 			r := r
 			r.MessageID, r.Payload = &id, encoded(feed.MessageDelivered{MessageID: id, TurnID: t.turn})
-			list = append(list, store.FeedEntry{Record: derived(r), Key: "delivered/" + t.turn + "/" + id})
+			list = append(list, store.FeedEntry{Record: derived(r), Key: deliveredKey(t.turn, id)})
 		}
 		return append(list, store.FeedEntry{SpoolSeq: e.Seq}), nil
 	case e.Type == feed.TypeTurnEnded:
@@ -193,14 +212,17 @@ func (u *upload) lifecycle(ctx context.Context, t *roundTurn, r feed.Record, e *
 			return nil, err
 		}
 		r.Payload = payload
-		return one(r)
+		return one(r, "ended/"+t.turn)
 	}
 	r.Source = "agent"
-	return one(r)
+	return one(r, "")
 }
 
+// deliveredKey is the key under which the feed has the record that the runtime began with a message.
+func deliveredKey(turn, message string) string { return "delivered/" + turn + "/" + message }
+
 func encoded(payload any) json.RawMessage {
-	body, err := json.Marshal(payload)
+	body, err := feed.MarshalPayload(payload)
 	if err != nil {
 		panic("a payload of plain data does not encode: " + err.Error())
 	}
@@ -226,19 +248,22 @@ func (u *upload) ended(ctx context.Context, t *roundTurn, r feed.Record, e *feed
 		return nil, &uploadError{"turn_ended is not what it should be: " + err.Error()}
 	}
 	told.TurnID, told.TurnIndex = t.turn, int64(t.index)
-	end := model.TurnEnd{Status: model.TurnStatus(told.Status), Reason: deref(told.Reason), Detail: deref(told.Detail), At: r.CreatedAt}
+	end := model.TurnEnd{
+		Status: model.TurnStatus(told.Status), Reason: cut(deref(told.Reason), maxName), Detail: cut(deref(told.Detail), maxDetail), At: r.CreatedAt,
+	}
 	if !end.Status.Final() {
 		return nil, &uploadError{"turn_ended needs a final status"}
 	}
 	err := u.o.editSession(ctx, t.session.ID, func(s *model.Session) bool {
-		if s.Turn == nil || s.Turn.ID != t.turn {
+		turn := s.OfRound(t.round)
+		if turn == nil {
 			return false
 		}
-		if s.Turn.Status.Final() {
-			end.Status, end.Reason, end.Detail = s.Turn.Status, s.Turn.Reason, s.Turn.Detail
+		if turn.Status.Final() {
+			end.Status, end.Reason, end.Detail = turn.Status, turn.Reason, turn.Detail
 			return false
 		}
-		s.Turn.Told = &end
+		turn.Told = &end
 		return true
 	})
 	told.Status, told.Reason, told.Detail = string(end.Status), orNil(end.Reason), orNil(end.Detail)
@@ -259,8 +284,8 @@ func orNil(s string) *string {
 	return &s
 }
 
-// state takes what an agent says about the session beside its records.
-func (u *upload) state(ctx context.Context, s model.Session, e *feed.Entry) error {
+// state takes what an agent says about the session beside its records. What comes late, of an earlier round, is no longer so.
+func (u *upload) state(ctx context.Context, t *roundTurn, s model.Session, e *feed.Entry) error {
 	if e.Type != feed.StateGit {
 		return nil // of a newer release
 	}
@@ -269,6 +294,9 @@ func (u *upload) state(ctx context.Context, s model.Session, e *feed.Entry) erro
 		return &uploadError{"the state of git is not what it should be: " + err.Error()}
 	}
 	return u.o.editSession(ctx, s.ID, func(s *model.Session) bool {
+		if last := s.LastRun(); t != nil && last != nil && last.ID != t.turn {
+			return false
+		}
 		s.Git = &git
 		return true
 	})

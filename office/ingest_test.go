@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/bullpen-dev/bullpen/office"
 	"github.com/bullpen-dev/bullpen/office/feed"
 	"github.com/bullpen-dev/bullpen/office/feed/feedtest"
 	"github.com/bullpen-dev/bullpen/office/model"
@@ -339,5 +341,140 @@ func TestASessionThatIsOverIsClosedInItsFeedAfterItsLastRecord(t *testing.T) {
 	list := b.records("uid-i1", 4)
 	if got := outline(list[2:]); got != "turn_ended-t0\nsession_closed" {
 		t.Errorf("the feed ends with\n%s", got)
+	}
+}
+
+// git is the state of a repository that a test uploads.
+func (u *uploader) git(repo string) feed.Entry {
+	const state = `{"repos":[{"full_name":%q,"commits_total":1,"commits":[],"prs":[],"local_uncommitted_files":[]}]}`
+	return u.entry("agent", feed.FormatState, feed.StateGit, fmt.Sprintf(state, repo))
+}
+
+func (b *bench) cancel(name string) {
+	b.t.Helper()
+	b.apply(name, func(f *model.ItemFacts) { f.Spec.Cancel, f.Spec.Generation = true, 2 })
+}
+
+func TestACanceledRoundsEndIsInItsTurnThoughAnotherTurnWaited(t *testing.T) {
+	b, _ := openSessions(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	u.upload(u.lifecycle("turn_started", map[string]any{}))
+	got := b.ask(tokenAll, http.MethodPost, "/v1/sessions/uid-i1/messages", `{"body":"and more"}`, "Content-Type", "application/json")
+	if got.StatusCode != http.StatusCreated {
+		t.Fatalf("the message was answered with %d", got.StatusCode)
+	}
+	b.cancel("i1")
+	b.must(u.ws.Close())
+	again := b.uploads("uid-i1", "ada", "spool-1")
+	again.offer = u.offer
+	again.upload(again.lifecycle("turn_ended", feed.TurnEnded{Status: "cancelled", Reason: new("interrupted")}))
+	list := b.records("uid-i1", 5)
+	want := "message_received-t0-m0\nturn_started-t0\nmessage_received-t1-f1\nturn_ended-t0\nsession_closed"
+	if got := outline(list); got != want {
+		t.Errorf("the feed is\n%s\nnot\n%s", got, want)
+	}
+	var end feed.TurnEnded
+	b.must(json.Unmarshal(list[3].Payload, &end))
+	if end.Status != string(model.TurnStopped) || end.Reason != nil {
+		t.Errorf("the turn ended as %+v, though it was canceled", end)
+	}
+}
+
+func TestAnAgentWritesNothingIntoARoundOfSomebodyElse(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1", func(f *model.ItemFacts) { f.Spec.Person, f.Spec.Role = "", "dev" })
+	ada.take("i1")
+	b.must(b.office.ForgetPerson(t.Context(), "uid-ada"))
+	bob, _ := b.connect("bob")
+	bob.take("i1")
+	u := b.uploads("uid-i1", "bob", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	u.send(u.lifecycle("turn_ended", feed.TurnEnded{Status: "completed"}))
+	if code, reason := u.closed(); code != websocket.CloseInvalidFramePayloadData || !strings.Contains(reason, "somebody else") {
+		t.Errorf("the round of somebody else closed with %d %s", code, reason)
+	}
+}
+
+func TestATurnBeginsAndEndsOnce(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	for _, spool := range []string{"spool-1", "spool-2"} {
+		u := b.uploads("uid-i1", "ada", spool)
+		u.offer = model.OfferID("uid-i1", 1)
+		u.upload(u.lifecycle("turn_started", map[string]any{}), u.lifecycle("message_delivered", map[string]any{}),
+			u.lifecycle("turn_ended", feed.TurnEnded{Status: "completed"}))
+	}
+	want := "message_received-t0-m0\nturn_started-t0\nmessage_delivered-t0-m0\nturn_ended-t0"
+	if got := outline(b.records("uid-i1", 4)); got != want {
+		t.Errorf("the feed is\n%s\nnot\n%s", got, want)
+	}
+}
+
+func TestWhatGitSaidInAnEarlierRoundChangesNothing(t *testing.T) {
+	b := open(t)
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	ada.handBack("uid-i1", protocol.HandbackInterrupted)
+	ada.take("i1")
+	now := b.uploads("uid-i1", "ada", "spool-2")
+	now.offer = model.OfferID("uid-i1", 2)
+	now.upload(now.git("acme/new"))
+	late := b.uploads("uid-i1", "ada", "spool-1")
+	late.offer = model.OfferID("uid-i1", 1)
+	late.upload(late.git("acme/old"))
+	if git := b.sessionOf("uid-i1").Git; git == nil || git.Repos[0].FullName != "acme/new" {
+		t.Errorf("the session has %+v", git)
+	}
+}
+
+func TestAClosedSessionWaitsForItsLastRecordsAlsoAfterARestart(t *testing.T) {
+	var late atomic.Int64
+	b := openWith(t, func(o *office.Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
+	})
+	ada, _ := b.connect("ada")
+	b.apply("i1")
+	ada.take("i1")
+	u := b.uploads("uid-i1", "ada", "spool-1")
+	u.offer = model.OfferID("uid-i1", 1)
+	u.upload(u.lifecycle("turn_started", map[string]any{}), u.lifecycle("message_delivered", map[string]any{}))
+	b.cancel("i1")
+	late.Add(int64(time.Hour))
+	b.restart()
+	late.Add(int64(time.Minute)) // the agent is slow to come back
+	b.apply("i2")                // what the office writes later is there, so it looked at what it held
+	b.records("uid-i2", 1)
+	again := b.uploads("uid-i1", "ada", "spool-1")
+	again.offer = u.offer
+	again.upload(again.lifecycle("turn_ended", feed.TurnEnded{Status: "cancelled", Reason: new("interrupted")}))
+	want := "message_received-t0-m0\nturn_started-t0\nmessage_delivered-t0-m0\nturn_ended-t0\nsession_closed"
+	if got := outline(b.records("uid-i1", 5)); got != want {
+		t.Errorf("the feed is\n%s\nnot\n%s", got, want)
+	}
+}
+
+func TestAStopOfAClosedSessionStopsNoLaterOne(t *testing.T) {
+	b, _ := openSessions(t)
+	ada, _ := b.connect("ada")
+	chore := func(f *model.ItemFacts) { f.Spec.Kind = "chore" }
+	b.apply("i1", chore)
+	ada.take("i1")
+	ada.handBack("uid-i1", protocol.HandbackDone)
+	closed := b.sessionOf("uid-i1")
+	b.apply("i1", chore, func(f *model.ItemFacts) { f.Spec.Rerun, f.Spec.Generation = "again", 2 })
+	ada.take("i1")
+	if got := b.ask(tokenAll, http.MethodPost, "/v1/sessions/"+closed.ID+"/stop", ""); got.StatusCode != http.StatusAccepted {
+		t.Errorf("the stop was answered with %d", got.StatusCode)
+	}
+	if it := b.item("i1"); it.State != protocol.StateActive || b.sessionOf("uid-i1").ID == closed.ID {
+		t.Errorf("the item is %s in %s", it.State, b.sessionOf("uid-i1").ID)
 	}
 }

@@ -2,7 +2,8 @@ package office_test
 
 // This file drives a real office and a real store with random agents: they connect, vanish, take each other's place, send again what
 // they had sent, and late what they should have sent before, while the office restarts and users cancel. Whatever happens: no item is
-// lost, none is at two people, none is handed back twice, every request gets exactly one answer, and usage adds up.
+// lost, none is at two people, none is handed back twice, every request gets exactly one answer, and usage adds up. The feeds of the
+// sessions are whole too: see property_feed_test.go.
 
 import (
 	"cmp"
@@ -18,6 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 	"pgregory.net/rapid"
 
+	"github.com/bullpen-dev/bullpen/office"
 	"github.com/bullpen-dev/bullpen/office/model"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
@@ -62,6 +64,9 @@ type world struct {
 	canceled map[string]bool
 	totals   map[string]model.Usage
 	endings  map[string]int
+	// spools are the records of rounds, by the ids of their offers; said counts what was said.
+	spools map[string]*spooled
+	said   int
 }
 
 func TestRandomAgentsLoseNothingAndDoNothingTwice(t *testing.T) {
@@ -75,8 +80,8 @@ func TestRandomAgentsLoseNothingAndDoNothingTwice(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{t: rt, canceled: map[string]bool{}, totals: map[string]model.Usage{}, endings: map[string]int{}}
-		w.b = open(t, func(team *model.Team) {
+		w := &world{t: rt, canceled: map[string]bool{}, totals: map[string]model.Usage{}, endings: map[string]int{}, spools: map[string]*spooled{}}
+		w.b = openWith(t, func(o *office.Options) { o.Access = newGuard() }, func(team *model.Team) {
 			team.Policy.BackoffInitial, team.Policy.BackoffMax = time.Millisecond, time.Millisecond
 		})
 		defer w.close()
@@ -92,6 +97,9 @@ func TestRandomAgentsLoseNothingAndDoNothingTwice(t *testing.T) {
 			"1 an agent declines an offer":        w.decline,
 			"2 an agent shows life":               w.live,
 			"6 an agent hands back":               w.handBack,
+			"4 an agent uploads records":          w.upload,
+			"2 an agent uploads what was left":    w.uploadLate,
+			"2 somebody says something":           w.say,
 			"5 an agent repeats what it had sent": w.repeat,
 			"2 an agent moves its waiting items":  w.move,
 			"1 an agent says what makes no sense": w.nonsense,
@@ -282,6 +290,10 @@ func (w *world) handBack(t *rapid.T) {
 	a := w.some("hands back", func(a *actor) bool { return len(a.runs) > 0 })
 	id := a.runs[0]
 	a.runs = a.runs[1:]
+	w.spool(a, id).over = true
+	if rapid.Bool().Draw(t, "records first") {
+		w.bring(w.spool(a, id))
+	}
 	more := model.Usage{InputTokens: int64(rapid.IntRange(0, 50).Draw(t, "input")), OutputTokens: int64(rapid.IntRange(0, 50).Draw(t, "output"))}
 	total := w.totals[id].Add(more)
 	w.totals[id] = total
@@ -471,6 +483,7 @@ func (w *world) finish() {
 	}
 	w.check(w.t)
 	w.count()
+	w.feeds()
 }
 
 // settle does all that an agent has to do.

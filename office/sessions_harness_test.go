@@ -293,6 +293,7 @@ func (b *bench) working(name string, edits ...func(*model.ItemFacts)) (model.Ses
 	ada.take(name)
 	u := b.uploads("uid-"+name, "ada", "spool-"+name)
 	u.offer = model.OfferID("uid-"+name, 1)
+	b.records("uid-"+name, 1) // what the office writes itself comes a moment later
 	return b.sessionOf("uid-" + name), ada, u
 }
 

@@ -180,7 +180,11 @@ func (c *Conversation) orphan() {
 		return
 	}
 	turn := *t
-	turn.Status, turn.Reason, turn.Detail, turn.EndedAt = model.TurnFailed, model.TurnReasonError, "The round was lost.", c.now
+	end := model.TurnEnd{Status: model.TurnFailed, Reason: model.TurnReasonError, Detail: "The round was lost.", At: c.now}
+	if turn.Told != nil {
+		end = *turn.Told
+	}
+	turn.Status, turn.Reason, turn.Detail, turn.EndedAt = end.Status, end.Reason, end.Detail, end.At
 	c.s.Turn = &turn
 	if c.h.Item.State == protocol.StateQueued {
 		c.requeue(turn.ID, turn.Messages)
@@ -318,6 +322,7 @@ func (c *Conversation) claim() {
 	if !r.Accepted() || c.s.Turn != nil && c.s.Turn.Round == r.Number {
 		return
 	}
+	c.unanswered(r)
 	turn := *c.pending()
 	c.s.Pending = nil
 	turn.Round, turn.Model = r.Number, cmp.Or(r.Model, c.h.Item.SessionModel)
@@ -331,6 +336,28 @@ func (c *Conversation) claim() {
 	c.s.Turn, c.Claimed = &turn, true
 	if len(rest) > 0 {
 		c.requeue(turn.ID, rest)
+	}
+}
+
+// unanswered puts feedback into the turn that waits which an earlier one had and did not answer: the round's offer has it again.
+func (c *Conversation) unanswered(r *model.Round) {
+	turns := slices.Clone(c.s.Past)
+	if c.s.Turn != nil {
+		turns = append(turns, *c.s.Turn)
+	}
+	taken := slices.Clone(c.pending().Messages)
+	for _, turn := range slices.Backward(turns) {
+		var again []string
+		for _, id := range turn.Messages {
+			n, ok := model.FeedbackOfMessage(id)
+			if ok && n > c.h.Item.FeedbackSeen && n <= r.FeedbackUpTo && !slices.Contains(taken, id) {
+				again = append(again, id)
+			}
+		}
+		if len(again) > 0 {
+			c.requeue(turn.ID, again)
+			taken = append(taken, again...)
+		}
 	}
 }
 

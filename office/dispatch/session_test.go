@@ -203,6 +203,30 @@ func TestASessionFollowsItsItem(t *testing.T) {
 			},
 			feed: "message_received t0 m0\nmessage_requeued t1 m0", state: "0 failed/error m0; then 1 pending m0",
 		},
+		"feedback that no round answered is in the turn of the next one, whose offer has it again": {
+			do: func(k *talk) {
+				k.it.Spec.Attempts = 1
+				k.hears("and oil it", false)
+				k.runs()
+				k.ends(Fail(k.it, "ada", "no oil", DefaultPolicy(), k.now))
+				requeue(&k.it)
+				k.happens(Happened{})
+				k.runs()
+			},
+			feed:  "message_received t0 m0\nmessage_received t0 f1\nmessage_received t1 m1\nmessage_requeued t1 f1",
+			state: "1 pending f1 m1; then none",
+		},
+		"feedback that was answered is not": {
+			do: func(k *talk) {
+				k.hears("and oil it", false)
+				k.runs()
+				k.handsBack(protocol.HandbackWaiting, "oiled")
+				k.hears("and paint it", false)
+				k.runs()
+			},
+			feed:  "message_received t0 m0\nmessage_received t0 f1\nmessage_received t1 f2",
+			state: "1 pending f2; then none",
+		},
 		"the last failure leaves nothing that waits": {
 			do: func(k *talk) {
 				k.it.Spec.Attempts = 1

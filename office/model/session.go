@@ -104,6 +104,17 @@ func (s *Session) OfRound(round int) *Turn {
 	return nil
 }
 
+// LastRun gives the last turn that a round ran, nil where there is none: Turn may be one that ended before it got a round.
+func (s *Session) LastRun() *Turn {
+	switch n := len(s.Past); {
+	case s.Turn != nil && s.Turn.Round > 0:
+		return s.Turn
+	case n > 0:
+		return &s.Past[n-1]
+	}
+	return nil
+}
+
 // Turn is the messages that one round answers.
 type Turn struct {
 	ID    string
