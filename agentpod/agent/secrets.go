@@ -44,6 +44,13 @@ func (a *Agent) masked(message protocol.Message) protocol.Message {
 	return message
 }
 
+// maskChecks takes secrets out of what the doctor's checks say.
+func (a *Agent) maskChecks(checks []protocol.DoctorCheck) {
+	for i, c := range checks {
+		checks[i].Detail, checks[i].Fix = a.mask.Text(c.Detail), a.mask.Text(c.Fix)
+	}
+}
+
 // Secrets are what is masked in all that an agent tells.
 type Secrets struct {
 	// Paths are files with secrets, and folders of such files. Values are secrets themselves.

@@ -53,9 +53,10 @@ func (t *turn) put(source, format, kind string, echo *int, payload any) {
 }
 
 func (t *turn) entry(source, format, kind string, echo *int, payload any) feed.Entry {
-	return feed.Entry{
-		At: time.Now(), Source: source, Format: format, Type: kind, Echo: echo, Payload: t.mask.JSON(encodePayload(payload)),
-	}
+	// What is too large to be kept is left out before it is masked, which takes many times its size in memory.
+	e := spool.Fitting(feed.Entry{At: time.Now(), Source: source, Format: format, Type: kind, Echo: echo, Payload: encodePayload(payload)})
+	e.Payload = t.mask.JSON(e.Payload)
+	return e
 }
 
 // encodePayload makes JSON without escapes that only pages need. JSON stays as it is.
@@ -180,6 +181,10 @@ func (t *turn) end(e turnEnd) {
 	if t.queue == nil {
 		return
 	}
+	if e.Detail != nil {
+		detail := cutText(t.mask.Text(*e.Detail), maxDetail)
+		e.Detail = &detail
+	}
 	e.DurationMS = max(0, time.Since(t.queue.Begun()).Milliseconds())
 	t.queue.End(t.entry(feed.SourceLifecycle, feed.FormatLifecycle, feed.TypeTurnEnded, nil, e))
 }
@@ -219,7 +224,7 @@ func endOfTurn(ending protocol.Message, failure string) turnEnd {
 	e := turnEnd{Status: turnCompleted}
 	because := func(status, reason, detail string) {
 		e.Status, e.Reason = status, &reason
-		if detail = cutText(detail, maxDetail); detail != "" {
+		if detail != "" {
 			e.Detail = &detail
 		}
 	}

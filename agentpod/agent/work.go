@@ -161,6 +161,8 @@ func (a *Agent) examine() {
 		runtimeChecks := append(a.cfg.Runtime.Doctor(ctx), a.place.Doctor(ctx, repositories)...)
 		checks := append(examine(ctx, me, a.cfg.Home), runtimeChecks...)
 		checks = append(checks, doorChecks...)
+		a.maskChecks(runtimeChecks)
+		a.maskChecks(checks)
 		a.do(func() {
 			a.runtimeProblem = unfitBecause(runtimeChecks)
 			a.judge()

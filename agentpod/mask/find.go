@@ -15,6 +15,12 @@ const (
 	keyLen = 3
 	// maxEscapes is how many times escapes are taken off: JSON in JSON in JSON, and one more.
 	maxEscapes = 4
+	// maxTries is how often tokens of one kind are looked for in one run of characters without a break. No run of honest text has more of
+	// their beginnings, and one that has would be read over and over.
+	maxTries = 32
+	// ellipsis is what a text ends with that was cut, and cutToken the least that is masked of a token beyond its word that was.
+	ellipsis = "…"
+	cutToken = 8
 )
 
 // pattern is something to find: the bytes of a value, or with a shape the word that it begins with.
@@ -98,7 +104,11 @@ func (f *finder) at(data []byte, i int) []pattern {
 // find returns what there is in data as it stands. before is the byte in front of it, 0 for none.
 func (f *finder) find(data []byte, before byte) []span {
 	var spans []span
+	tries := map[*shape]int{}
 	for i := 0; i+keyLen <= len(data); i++ {
+		if len(tries) > 0 && !tokenByte(data[i]) {
+			clear(tries)
+		}
 		for _, p := range f.at(data, i) {
 			if end := i + len(p.text); end > len(data) || string(data[i:end]) != p.text {
 				continue
@@ -107,7 +117,11 @@ func (f *finder) find(data []byte, before byte) []span {
 				spans = append(spans, span{i, i + len(p.text)})
 				continue
 			}
-			if s, ok := p.shape.match(data, i, before); ok {
+			if !p.shape.begins(data, i, before) || tries[p.shape] == maxTries {
+				continue
+			}
+			tries[p.shape]++
+			if s, ok := p.shape.match(data, i); ok {
 				spans = append(spans, s)
 			}
 		}
@@ -117,13 +131,35 @@ func (f *finder) find(data []byte, before byte) []span {
 
 // spans returns what there is in data, also behind escapes.
 func (f *finder) spans(data []byte, before byte) []span {
-	spans := f.find(data, before)
+	spans := append(f.find(data, before), f.findCut(data, before)...)
 	eachView(data, func(v view) {
-		for _, s := range f.find(v.data, before) {
+		for _, s := range append(f.find(v.data, before), f.findCut(v.data, before)...) {
 			spans = append(spans, v.source(s))
 		}
 	})
 	return spans
+}
+
+// findCut returns the beginning of a secret that the end of a text cut off, where the text says that it was cut.
+func (f *finder) findCut(data []byte, before byte) []span {
+	text, cut := bytes.CutSuffix(data, []byte(ellipsis))
+	if !cut {
+		return nil
+	}
+	run := lastRun(text)
+	for i := 0; i+keyLen <= len(text); i++ {
+		tail := text[i:]
+		for _, p := range f.at(text, i) {
+			whole := len(tail) >= len(p.text)
+			switch {
+			case p.shape == nil && !whole && p.text[:len(tail)] == string(tail),
+				p.shape != nil && p.shape.open == nil && len(tail) >= len(p.text)+cutToken && string(tail[:len(p.text)]) == p.text &&
+					p.shape.unfinished(text, i, before, run):
+				return []span{{i, len(text)}}
+			}
+		}
+	}
+	return nil
 }
 
 // view is a text without some of its escapes.

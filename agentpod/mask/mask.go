@@ -12,6 +12,7 @@ package mask
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -116,6 +117,28 @@ func (m *Masker) JSON(value []byte) []byte {
 		return value
 	}
 	return replace(value, merged(found))
+}
+
+// Writer gives a writer that passes on to w what is written to it, masked. Each write is one line: JSON, or text.
+func (m *Masker) Writer(w io.Writer) io.Writer { return writer{m, w} }
+
+type writer struct {
+	m *Masker
+	w io.Writer
+}
+
+// Write says that all was written if what is left of it was.
+func (w writer) Write(line []byte) (int, error) {
+	var masked []byte
+	if bytes.HasPrefix(line, []byte("{")) {
+		masked = w.m.JSON(line)
+	} else {
+		masked = []byte(w.m.Text(string(line)))
+	}
+	if _, err := w.w.Write(masked); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // nextString finds the content of the next JSON string. One that is not closed ends with the data.

@@ -37,11 +37,8 @@ func (s *shape) begins(data []byte, i int, before byte) bool {
 	return s.inner || !wordByte(before)
 }
 
-// match returns what to mask of a shape whose word stands at i.
-func (s *shape) match(data []byte, i int, before byte) (span, bool) {
-	if !s.begins(data, i, before) {
-		return span{}, false
-	}
+// match returns what to mask of a shape whose word stands at i, where it may begin.
+func (s *shape) match(data []byte, i int) (span, bool) {
 	found := s.rest.FindSubmatchIndex(data[i:min(len(data), i+s.most)])
 	switch {
 	case found == nil:
@@ -52,20 +49,26 @@ func (s *shape) match(data []byte, i int, before byte) (span, bool) {
 	return span{i, i + found[1]}, true
 }
 
-// unfinished says whether what stands at i may become one, or a longer one, with more text.
-func (s *shape) unfinished(data []byte, i int, before byte) bool {
+// unfinished says whether what stands at i may become one, or a longer one, with more text. run is where the last run of bytes of tokens
+// begins.
+func (s *shape) unfinished(data []byte, i int, before byte, run int) bool {
 	if !s.begins(data, i, before) {
 		return false
 	}
 	if s.open != nil {
 		return s.open.Match(data[i:]) && (s.done == nil || !s.done.Match(data[i:]))
 	}
-	for _, b := range data[i:] {
-		if !tokenByte(b) {
-			return false
+	return i >= run
+}
+
+// lastRun returns where the bytes of tokens begin that data ends with.
+func lastRun(data []byte) int {
+	for i := len(data); i > 0; i-- {
+		if !tokenByte(data[i-1]) {
+			return i
 		}
 	}
-	return true
+	return 0
 }
 
 func wordByte(b byte) bool {
@@ -157,5 +160,5 @@ var shapes = []shape{
 
 const (
 	keyName    = `(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----`
-	keyHeaders = `(?:\s+(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): [^\n]*)*`
+	keyHeaders = `(?:\s+(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): [^\n]{0,120}){0,8}`
 )

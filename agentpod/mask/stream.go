@@ -31,8 +31,11 @@ func (s *Stream) Write(piece string) string {
 		data, s.skipping = data[end:], false
 	}
 	f := s.m.current()
-	spans := merged(f.spans(data, s.before))
 	cut := f.unfinished(data, s.before)
+	var spans []span
+	if cut > 0 { // else all of it waits, and is not looked through again and again
+		spans = merged(f.spans(data, s.before))
+	}
 	for i := len(spans) - 1; i >= 0 && spans[i].end > cut; i-- {
 		cut = min(cut, spans[i].start) // a secret that ends in what waits waits as a whole
 		spans = spans[:i]
@@ -77,8 +80,9 @@ func (f *finder) openView(data []byte, before byte) int {
 }
 
 func (f *finder) openAt(data []byte, before byte) int {
+	run := lastRun(data)
 	for i := range data {
-		if f.opens(data, i, before) {
+		if f.opens(data, i, before, run) {
 			return i
 		}
 	}
@@ -86,7 +90,7 @@ func (f *finder) openAt(data []byte, before byte) int {
 }
 
 // opens says whether something unfinished begins at i.
-func (f *finder) opens(data []byte, i int, before byte) bool {
+func (f *finder) opens(data []byte, i int, before byte, run int) bool {
 	tail := data[i:]
 	if len(tail) < keyLen {
 		kind := f.short[string(tail)]
@@ -102,7 +106,7 @@ func (f *finder) opens(data []byte, i int, before byte) bool {
 				return true
 			}
 		case whole && p.shape != nil && string(tail[:len(p.text)]) == p.text:
-			if p.shape.unfinished(data, i, before) {
+			if p.shape.unfinished(data, i, before, run) {
 				return true
 			}
 		}

@@ -55,8 +55,19 @@ type head struct {
 	Echo   *int      `json:"echo,omitempty"`
 }
 
-// encode makes the JSON of an entry. A payload that is no JSON object is an error; one that is too large is replaced.
-func encode(e feed.Entry) ([]byte, error) {
+// Fitting gives an entry as it is kept if its payload is too large: with a note in its place. Others come back as they are.
+func Fitting(e feed.Entry) feed.Entry {
+	if len(e.Payload) <= feed.MaxRecord {
+		return e
+	}
+	if fits, err := fitting(e); err == nil {
+		return fits
+	}
+	return e // encode says what is wrong with it
+}
+
+// fitting compacts the payload of an entry, and replaces one that is too large.
+func fitting(e feed.Entry) (feed.Entry, error) {
 	if !utf8.Valid(e.Payload) {
 		e.Payload = bytes.ToValidUTF8(e.Payload, []byte("�"))
 	}
@@ -64,29 +75,35 @@ func encode(e feed.Entry) ([]byte, error) {
 	var payload bytes.Buffer
 	payload.Grow(len(e.Payload))
 	if err := json.Compact(&payload, e.Payload); err != nil {
-		return nil, fmt.Errorf("the payload of a %s record is no JSON: %w", e.Type, err)
+		return e, fmt.Errorf("the payload of a %s record is no JSON: %w", e.Type, err)
 	}
 	if payload.Len() == 0 || payload.Bytes()[0] != '{' {
-		return nil, fmt.Errorf("the payload of a %s record is no JSON object", e.Type)
+		return e, fmt.Errorf("the payload of a %s record is no JSON object", e.Type)
 	}
-	if payload.Len() > feed.MaxRecord {
-		note, err := json.Marshal(Omitted{
-			Format: e.Format, Bytes: payload.Len(), Reason: fmt.Sprintf("a record may have at most %d bytes", feed.MaxRecord),
-		})
-		if err != nil {
-			return nil, err
-		}
-		e.Format = FormatSpool
-		payload.Reset()
-		payload.Write(note)
+	e.Payload = payload.Bytes()
+	if payload.Len() <= feed.MaxRecord {
+		return e, nil
+	}
+	note, err := json.Marshal(Omitted{
+		Format: e.Format, Bytes: payload.Len(), Reason: fmt.Sprintf("a record may have at most %d bytes", feed.MaxRecord),
+	})
+	e.Format, e.Payload = FormatSpool, note
+	return e, err
+}
+
+// encode makes the JSON of an entry. A payload that is no JSON object is an error; one that is too large is replaced.
+func encode(e feed.Entry) ([]byte, error) {
+	e, err := fitting(e)
+	if err != nil {
+		return nil, err
 	}
 	front, err := json.Marshal(head{At: e.At.UTC(), Source: e.Source, Format: e.Format, Type: e.Type, Echo: e.Echo})
 	if err != nil {
 		return nil, err
 	}
-	entry := make([]byte, 0, len(front)+len(payloadName)+payload.Len()+1)
+	entry := make([]byte, 0, len(front)+len(payloadName)+len(e.Payload)+1)
 	entry = append(append(entry, front[:len(front)-1]...), payloadName...)
-	return append(append(entry, payload.Bytes()...), '}'), nil
+	return append(append(entry, e.Payload...), '}'), nil
 }
 
 const payloadName = `,"payload":`

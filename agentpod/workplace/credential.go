@@ -72,7 +72,7 @@ func answerTo(question map[string]string, dir string) (string, error) {
 	}
 	scheme, host, path := question["protocol"], question["host"], question["path"]
 	asked, err := parseRemote(scheme + "://" + host + "/" + path)
-	if err != nil || !asked.web() {
+	if err != nil || !asked.web() || strings.ContainsAny(host, `/?#@\%`) { // a host with such would be taken for another one
 		// Without a path it cannot be known which repository it is about.
 		return "", fmt.Errorf("there are no credentials for %s://%s without the path of a repository", scheme, host)
 	}

@@ -305,6 +305,7 @@ func TestTheHelperAnswersOnlyWhatItShould(t *testing.T) {
 		"no path":                   {"get", host, "", "without the path"},
 		"one that has none":         {"get", host + "path=shop/open.git\n", "", "no repository of the team that has some"},
 		"a name that leads outside": {"get", host + "path=shop/odd.git\n", "", "none of a folder"},
+		"a host in disguise":        {"get", "protocol=https\nhost=git.example.com/shop/api.git?.evil.example\npath=x\n", "", "there are no credentials"},
 		"nothing":                   {"get", "", "", "without the path"},
 		"a request to keep one":     {"store", host + "path=shop/api.git\npassword=x\n", "", ""},
 		"a request to forget one":   {"erase", host + "path=shop/api.git\n", "", ""},

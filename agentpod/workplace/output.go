@@ -77,7 +77,7 @@ func (f *folder) add(data []byte) {
 func (f *folder) end(final bool, take func(text string, final bool)) {
 	text := strings.ToValidUTF8(string(f.line), "�")
 	if len(f.line) == maxLine {
-		text = strings.TrimSuffix(text, "�") // half of a character
+		text = strings.TrimSuffix(text, "�") + "…" // without half of a character
 	}
 	f.line = f.line[:0]
 	take(strings.TrimRight(text, " \t"), final)
@@ -276,8 +276,8 @@ func (o *output) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := strings.Join(o.words, "\n")
-	if len(text) > lastWords {
-		text = strings.ToValidUTF8(text[len(text)-lastWords:], "")
+	if len(text) > lastWords { // one line: of that its beginning, for in the end of half a word no secret can be found
+		text = strings.ToValidUTF8(text[:lastWords-len("…")], "") + "…"
 	}
 	return strings.TrimSpace(text)
 }

@@ -31,7 +31,7 @@ func TestLinesAreCutAsATerminalShowsThem(t *testing.T) {
 		"what is no text":                 {[]string{"a\xffb\n"}, []line{{"a�b", true}}},
 		"a character in pieces":           {[]string{"\xe2\x82", "\xac\n"}, []line{{"€", true}}},
 		"blanks at the end, as git pads":  {[]string{"remote: 5% \t \rremote: done   \n"}, []line{{"remote: 5%", false}, {"remote: done", true}}},
-		"a line that is longer than told": {[]string{strings.Repeat("x", maxLine), "yyy\nz\n"}, []line{{strings.Repeat("x", maxLine), true}, {"z", true}}},
+		"a line that is longer than told": {[]string{strings.Repeat("x", maxLine), "yyy\nz\n"}, []line{{strings.Repeat("x", maxLine) + "…", true}, {"z", true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []line
@@ -155,7 +155,7 @@ func TestTheLastWordsAreBounded(t *testing.T) {
 	}
 	o = newOutput(silent{}, "", "")
 	o.say("%s", strings.Repeat("€", maxLine))
-	if got := o.last(); len(got) > lastWords || strings.Trim(got, "€") != "" {
+	if got := o.last(); len(got) > lastWords || strings.Trim(got, "€") != "…" || !strings.HasPrefix(got, "€") {
 		t.Errorf("got %d bytes", len(got))
 	}
 }

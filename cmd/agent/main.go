@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bullpen-dev/bullpen/agentpod/agent"
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/mask"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/claude"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/codex"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/command"
@@ -62,9 +64,13 @@ func versionOf() string {
 
 // run is the agent itself.
 func run() int {
-	log := newLog(os.Getenv(contract.EnvLog))
+	form := os.Getenv(contract.EnvLog)
+	log := newLog(form, os.Stderr)
 	cfg, err := agent.FromEnv(os.Environ())
 	if err == nil {
+		// What the runtimes' programs write to their standard error is logged, and logs leave the pod too.
+		secrets := mask.New(append(cfg.Secrets.Paths[:len(cfg.Secrets.Paths):len(cfg.Secrets.Paths)], cfg.TokenFile), cfg.Secrets.Values, nil)
+		log = newLog(form, secrets.Writer(os.Stderr))
 		err = chooseRuntime(&cfg, log)
 	}
 	if err != nil {
@@ -111,12 +117,12 @@ func cliBeside(program string) string {
 	return dir
 }
 
-// newLog writes to standard error: JSON, or with form "text" lines to read.
-func newLog(form string) *slog.Logger {
+// newLog writes to w: JSON, or with form "text" lines to read.
+func newLog(form string, w io.Writer) *slog.Logger {
 	if form == "text" {
-		return slog.New(slog.NewTextHandler(os.Stderr, nil))
+		return slog.New(slog.NewTextHandler(w, nil))
 	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	return slog.New(slog.NewJSONHandler(w, nil))
 }
 
 // chooseRuntime sets the runtime that the environment names.

@@ -137,7 +137,11 @@ func TestExitCodesAndTheirWords(t *testing.T) {
 		"an unknown runtime":    {append(pod, "BULLPEN_RUNTIME=abacus"), contract.ExitConfig, `BULLPEN_RUNTIME is \"abacus\"`},
 		"a missing program":     {append(pod, "BULLPEN_COMMAND="), contract.ExitConfig, "BULLPEN_COMMAND is not set"},
 		"a home that is a file": {append(pod, "HOME=/dev/null"), contract.ExitError, "the home cannot be used"},
-		"its log as text":       {append(pod, "HOME=/dev/null", "BULLPEN_LOG=text"), contract.ExitError, `level=ERROR msg="the agent cannot work"`},
+		"no secret in its log": {
+			append(pod, "API_TOKEN=hunter2-hunter2", "BULLPEN_SECRET_VARS=API_TOKEN", "BULLPEN_RUNTIME=hunter2-hunter2"),
+			contract.ExitConfig, `BULLPEN_RUNTIME is \"***\"`,
+		},
+		"its log as text": {append(pod, "HOME=/dev/null", "BULLPEN_LOG=text"), contract.ExitError, `level=ERROR msg="the agent cannot work"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := again(t, append([]string{envRole + "=agent"}, test.env...)...)

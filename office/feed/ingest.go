@@ -6,7 +6,7 @@ package feed
 // spool when it began; a home that was lost makes another) and offer (the id of the offer whose round the spool is of). {id} is the id of the work item, or of one of its sessions.
 // The office answers with one Ready, which says how far it has this spool. Then the agent sends Upload frames with entries in the order
 // of their sequence, without a gap, beginning at or before the next one that the office needs; what the office has it skips. It answers
-// with Stored once they are durable. Beside them go Delta frames, which are never stored or acknowledged. The office answers nothing else;
+// with Stored once they are durable. Entries are of the agent's own rounds, and a second start or end of a turn is left out. Beside them go Delta frames, which are never stored or acknowledged. The office answers nothing else;
 // either side may close, and the agent begins again from Ready.
 
 import (

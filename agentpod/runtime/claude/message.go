@@ -210,6 +210,9 @@ func record(line []byte, m message) (r runtime.Record, ok bool) {
 // unreadable is the record of a line that is no message: lost to programs, but not to people.
 func unreadable(line []byte, whole int) runtime.Record {
 	text := strings.ToValidUTF8(string(line), "�")
+	if whole > len(line) {
+		text += "…"
+	}
 	payload, _ := json.Marshal(struct { // strings and numbers can be encoded
 		Text  string `json:"text"`
 		Bytes int    `json:"bytes"`

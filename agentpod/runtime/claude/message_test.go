@@ -63,9 +63,9 @@ func TestLinesThatAreNoMessageAreKept(t *testing.T) {
 		"words":                   {"Warning: no such thing", 22, "Warning: no such thing"},
 		"a list":                  {`[{"type":"user"}]`, 17, `[{"type":"user"}]`},
 		"half an object":          {`{"type":"us`, 11, `{"type":"us`},
-		"bytes that are no text":  {"{\"type\":\"user\",\"t\":\"\xff\"}", 24, "{\"type\":\"user\",\"t\":\"�\"}"},
-		"an object that was cut":  {`{"type":"user"}`, 100, `{"type":"user"}`},
-		"a very long one is less": {long, len(long), long[:maxUnreadable]},
+		"bytes that are no text":  {"{\"type\":\"user\",\"t\":\"\xff\"}", 23, "{\"type\":\"user\",\"t\":\"�\"}"},
+		"an object that was cut":  {`{"type":"user"}`, 100, `{"type":"user"}…`},
+		"a very long one is less": {long, len(long), long[:maxUnreadable] + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, sink := newSession(t)

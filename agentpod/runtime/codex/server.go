@@ -23,6 +23,8 @@ const (
 	// lastOutput is how long output may still come after the process's end. Only a process that hid from the agent could hold the pipes
 	// longer.
 	lastOutput = 2 * time.Second
+	// maxWaiting is how many messages may wait to be taken. Each may be as large as maxLine.
+	maxWaiting = 16
 	// maxStderr is the most bytes of a line of its log that are kept.
 	maxStderr = 16 << 10
 )
@@ -95,7 +97,7 @@ func (c *Codex) serve(round runtime.Round, log *slog.Logger) (*server, error) {
 		theirs, s.ours = append(theirs, w), append(s.ours, r)
 	}
 	theirs[0], s.ours[0] = s.ours[0], theirs[0] // its input is read by it and written by us
-	s.peer = peer{in: s.ours[0], messages: make(chan *message, 256), quit: make(chan struct{})}
+	s.peer = peer{in: s.ours[0], messages: make(chan *message, maxWaiting), quit: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.end = cancel
 	go func() {

@@ -139,6 +139,9 @@ func resultOf(exit process.Exit, path string) (runtime.Record, error) {
 	default:
 		const most = 4 << 10
 		text := strings.ToValidUTF8(string(data[:min(len(data), most)]), "�")
+		if len(data) > most {
+			text += "…"
+		}
 		said.Unusable = &text
 	}
 	return record(typeResult, said)
@@ -146,7 +149,7 @@ func resultOf(exit process.Exit, path string) (runtime.Record, error) {
 
 // head reads the beginning of a file.
 func head(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := result.Open(path)
 	if err != nil {
 		return nil, err
 	}

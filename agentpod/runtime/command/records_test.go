@@ -128,7 +128,7 @@ func TestTheResultIsRecordedAsTheProgramLeftIt(t *testing.T) {
 		"what is no JSON":    {leaves(`nonsense`), `{"exit":"exit status 0","result":null,"unusable":"nonsense"}`},
 		"what is no object":  {leaves(`[1]`), `{"exit":"exit status 0","result":null,"unusable":"[1]"}`},
 		"an empty file":      {`: > "$BULLPEN_RESULT_FILE"`, `{"exit":"exit status 0","result":null,"unusable":""}`},
-		"too much of a file": {`head -c 9000 /dev/zero | tr '\0' 'x' > "$BULLPEN_RESULT_FILE"`, fmt.Sprintf(`{"exit":"exit status 0","result":null,"unusable":%q}`, strings.Repeat("x", 4<<10))},
+		"too much of a file": {`head -c 9000 /dev/zero | tr '\0' 'x' > "$BULLPEN_RESULT_FILE"`, fmt.Sprintf(`{"exit":"exit status 0","result":null,"unusable":%q}`, strings.Repeat("x", 4<<10)+"…")},
 	} {
 		records := recorded(t, test.script)
 		i := slices.IndexFunc(records, func(r runtime.Record) bool { return r.Type == typeResult })

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
@@ -35,7 +36,7 @@ type Result struct {
 
 // Read reads a result file. That there is none is no error; one that cannot be used is, and the error names the field.
 func Read(path string) (Result, error) {
-	file, err := os.Open(path)
+	file, err := Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Result{}, nil
 	}
@@ -51,6 +52,22 @@ func Read(path string) (Result, error) {
 		return Result{}, fmt.Errorf("it has more than %d bytes", MaxFile)
 	}
 	return parse(data)
+}
+
+// Open opens a result file. What is no file is an error: to open a pipe would wait, for ever if need be, for somebody to write to it.
+func Open(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 func parse(data []byte) (Result, error) {

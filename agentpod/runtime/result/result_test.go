@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -88,5 +90,25 @@ func TestUsage(t *testing.T) {
 		if _, err := ParseUsage(text); err == nil {
 			t.Errorf("%s was taken", text)
 		}
+	}
+}
+
+func TestAPipeIsNoResultFileAndNobodyWaitsForIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result.json")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := Read(path)
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if err == nil || !strings.Contains(err.Error(), "no file") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for somebody to write to the pipe")
 	}
 }
