@@ -314,6 +314,9 @@ func (w *world) startAgent() {
 	w.agent = cmd
 }
 
+// soon is how long what an agent leaves behind may take to end by itself.
+const soon = 5 * time.Second
+
 // terminate does what the kubelet does first, and waits for the end.
 func (w *world) terminate() {
 	w.t.Helper()
@@ -324,7 +327,14 @@ func (w *world) terminate() {
 	if !late.Stop() || err != nil {
 		w.t.Fatalf("the agent did not end in order after SIGTERM: %v", err)
 	}
-	if left := processesIn(w.t, w.home); len(left) > 0 {
+	// What the agent killed, or a check that had just begun, takes a moment to be gone.
+	var left []int
+	for deadline := time.Now().Add(soon); ; time.Sleep(20 * time.Millisecond) {
+		if left = processesIn(w.t, w.home); len(left) == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	if len(left) > 0 {
 		w.t.Errorf("processes are left: %v", left)
 	}
 }
