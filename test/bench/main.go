@@ -36,12 +36,17 @@ type benchmark struct {
 // benchmarks are in the order of the page. The page's template has a text for each.
 var benchmarks = []benchmark{
 	{"commits", "Durable commits", measureCommits},
+	{"uploads", "Records of agents", measureRecords},
+	{"watchers", "A thousand watchers", measureWatchers},
+	{"resume", "A watcher far behind", measureResume},
 	{"offer", "From apply to offer", measureOffer},
 	{"life", "Items through their whole life", measureLife},
 	{"memory", "Memory of an idle connection", measureMemory},
 	{"heartbeats", "Heartbeats", measureHeartbeats},
 	{"storm", "A storm of connections", measureStorm},
 	{"recall", "Recall", measureRecall},
+	{"feed-appends", "Session records", measureFeedAppends},
+	{"feed-large", "Ten million session records", measureFeedLarge},
 }
 
 // session is what the benchmarks of one call share.
@@ -57,6 +62,9 @@ type session struct {
 	names    int
 	// past is the path of a store that measureRecall has filled, for its later runs; empty until then.
 	past string
+	// large is the path of a feed that measureFeedLarge has filled, and largeRuns how often it has run.
+	large     string
+	largeRuns int
 }
 
 // scale gives full, or in a quick session small.

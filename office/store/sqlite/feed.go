@@ -39,10 +39,11 @@ type FeedOptions struct {
 // usualLimits keep at most some 16 MiB of records in memory, and make packs of some 15 KiB.
 var usualLimits = feedLimits{sessions: 10_000, packBytes: 64 << 10, logBytes: 8 << 20, stepBytes: 256 << 10}
 
-// The settings of an empty feed, and of its writer. Pages that retention frees can be given back (see vacuum).
+// The settings of an empty feed, and of its writer. Pages that retention frees can be given back (see vacuum). A checkpoint, which somebody
+// has to wait for, comes once in 32 MiB.
 var (
 	feedBegin   = []string{"auto_vacuum = INCREMENTAL"}
-	feedWriting = []string{"synchronous = FULL", "cache_size = -16384", "wal_autocheckpoint = 4000", "journal_size_limit = 67108864"}
+	feedWriting = []string{"synchronous = FULL", "cache_size = -16384", "wal_autocheckpoint = 8000", "journal_size_limit = 67108864"}
 )
 
 // Feed is an open feed. Its methods may be called by many goroutines.
