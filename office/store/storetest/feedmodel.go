@@ -107,26 +107,7 @@ func (m *feedModel) append(t *rapid.T) {
 			team: teamOf(session), spools: map[string]int64{}, keys: map[string]int64{}, ended: map[string]bool{}, began: len(m.sessions),
 		}
 	}
-	ref := feed.SessionRef{ID: session, Namespace: s.team.Namespace, Team: s.team.Name}
-	b := store.Batch{Ref: ref, Spool: spool}
-	seq := max(1, s.spools[spool]+1+int64(rapid.IntRange(-4, 1).Draw(t, "from")))
-	for range rapid.IntRange(0, 6).Draw(t, "entries") {
-		e := store.FeedEntry{Record: m.record(t)}
-		if rapid.IntRange(0, 2).Draw(t, "keyed") == 0 {
-			e.Key = rapid.SampledFrom([]string{"k1", "k2", "k3", "k4", "k5", "k6", "k7"}).Draw(t, "key")
-		}
-		if spool != "" && (e.Key == "" || rapid.Bool().Draw(t, "in the spool")) {
-			e.SpoolSeq = seq
-			seq++
-			if rapid.IntRange(0, 30).Draw(t, "gap") == 0 {
-				seq++
-			}
-			if rapid.IntRange(0, 9).Draw(t, "state") == 0 {
-				e.Record = nil
-			}
-		}
-		b.Entries = append(b.Entries, e)
-	}
+	b := m.batch(t, session, spool, s)
 	did, err := m.f.Append(context.Background(), b)
 	want, gap := s.apply(b)
 	if gap != errors.Is(err, store.ErrGap) || err != nil && !gap {
@@ -149,6 +130,31 @@ func (m *feedModel) append(t *rapid.T) {
 	if len(s.records) > 0 || len(s.spools) > 0 {
 		m.sessions[session] = s
 	}
+}
+
+// batch makes a random batch for a session, of a spool or of the office's own.
+func (m *feedModel) batch(t *rapid.T, session, spool string, s *sessionModel) store.Batch {
+	ref := feed.SessionRef{ID: session, Namespace: s.team.Namespace, Team: s.team.Name}
+	b := store.Batch{Ref: ref, Spool: spool}
+	seq := max(1, s.spools[spool]+1+int64(rapid.IntRange(-4, 1).Draw(t, "from")))
+	for range rapid.IntRange(0, 6).Draw(t, "entries") {
+		e := store.FeedEntry{Record: m.record(t)}
+		if rapid.IntRange(0, 2).Draw(t, "keyed") == 0 {
+			e.Key = rapid.SampledFrom([]string{"k1", "k2", "k3", "k4", "k5", "k6", "k7"}).Draw(t, "key")
+		}
+		if spool != "" && (e.Key == "" || rapid.Bool().Draw(t, "in the spool")) {
+			e.SpoolSeq = seq
+			seq++
+			if rapid.IntRange(0, 30).Draw(t, "gap") == 0 {
+				seq++
+			}
+			if rapid.IntRange(0, 9).Draw(t, "state") == 0 {
+				e.Record = nil
+			}
+		}
+		b.Entries = append(b.Entries, e)
+	}
+	return b
 }
 
 // record makes a random record.
