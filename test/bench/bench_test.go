@@ -54,7 +54,7 @@ func TestMistakesInFlagsAreSaid(t *testing.T) {
 		o    options
 		says string
 	}{
-		{"an unknown benchmark", options{only: "speed", runs: 1}, "there are commits, offer"},
+		{"an unknown benchmark", options{only: "speed", runs: 1}, "there are commits, uploads"},
 		{"a page of only one benchmark", options{only: "offer", page: "x.md", runs: 1}, "--out needs all"},
 		{"no runs", options{}, "--runs is at least 1"},
 	} {
