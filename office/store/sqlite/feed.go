@@ -36,7 +36,7 @@ type FeedOptions struct {
 	limits feedLimits
 }
 
-// usualLimits keep at most some 16 MiB of records in memory, and make packs of some 15 KiB.
+// usualLimits keep at most some 16 MiB of records in memory.
 var usualLimits = feedLimits{sessions: 10_000, packBytes: 64 << 10, logBytes: 8 << 20, stepBytes: 256 << 10}
 
 // The settings of an empty feed, and of its writer. Pages that retention frees can be given back (see vacuum). A checkpoint, which somebody

@@ -94,15 +94,18 @@ func (m *feedMemory) pack(s *feedSession) error {
 	return m.c.run(writePack, nil, recordNumber(s.n, p.first), p.records, p.bytes, p.deflated, p.data)
 }
 
-// withSmall gives the session's records that are not packed, and before them those of its last packs as long as these are small: no larger
-// than twice what comes after them, so that a session which gets little at a time has few packs, and each record is packed anew a few times
-// only.
+// withSmall gives the session's records that are not packed, and before them those of its last packs as long as both are small, and a pack
+// is no larger than twice what comes after it: so a session that gets little at a time has few packs, and each record is packed anew a few
+// times only.
 func (m *feedMemory) withSmall(s *feedSession) (records []store.Stored, err error) {
-	before, bytes := s.latest-int64(len(s.tail)), s.tailBytes
+	before, bytes, enough := s.latest-int64(len(s.tail)), s.tailBytes, m.limits.packBytes/8
+	if bytes >= enough {
+		return s.tail, nil
+	}
 	var small [][]store.Stored
 	err = m.c.run(lastPacks, func(row *sqlite3.Stmt) error {
 		size := row.ColumnInt64(2)
-		if size > 2*bytes || bytes+size > m.limits.packBytes {
+		if bytes >= enough || size >= enough || size > 2*bytes {
 			return errEnough // and the data is not read
 		}
 		records, err := scanPack(row).unpack()

@@ -21,7 +21,7 @@ import (
 )
 
 // tinyLimits make a feed pack and change logs all the time, and remember next to nothing.
-var tinyLimits = feedLimits{sessions: 2, packBytes: 2000, logBytes: 6000, stepBytes: 500}
+var tinyLimits = feedLimits{sessions: 2, packBytes: 16_000, logBytes: 6_000, stepBytes: 500}
 
 func TestFeed(t *testing.T) {
 	for name, limits := range map[string]feedLimits{"usual": {}, "tiny": tinyLimits} {
@@ -296,8 +296,9 @@ func TestAReadOfADamagedPackSaysWhatToDo(t *testing.T) {
 			closedFeed(t, path)
 			// Not the last ones of sessions, which are looked at when it is opened.
 			changeFile(t, path, sql+" WHERE n < (SELECT max(later.n) FROM packs AS later WHERE later.n >> 32 = packs.n >> 32)")
-			f := openFeed(t, path, FeedOptions{limits: tinyLimits})
-			for n := range 30 {
+			// Almost everything is small, and would be packed anew with what comes.
+			f := openFeed(t, path, FeedOptions{limits: feedLimits{sessions: 2, packBytes: 1 << 20, logBytes: 3000, stepBytes: 500}})
+			for n := range 60 {
 				entries := lines(0, line(fmt.Sprint(n), 100))
 				if _, err := f.Append(t.Context(), store.Batch{Ref: sessionNamed("session-0"), Entries: entries}); err != nil {
 					t.Fatalf("the session does not go on: %v", err)
