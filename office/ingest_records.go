@@ -214,7 +214,7 @@ func (u *upload) lifecycle(ctx context.Context, t *roundTurn, r feed.Record, e *
 		r.Payload = payload
 		return one(r, "ended/"+t.turn)
 	}
-	r.Source = "agent"
+	r.Source, r.Format = "agent", "bullpen_agent@1" // so that nobody, the feed neither, takes it for the platform's
 	return one(r, "")
 }
 

@@ -305,6 +305,9 @@ func TestAnAgentCannotWriteWhatOnlyTheOfficeWrites(t *testing.T) {
 			t.Errorf("%s of an agent is %s from %s", r.Type, r.Kind, r.Source)
 		}
 	}
+	if head, err := b.feed.Head(t.Context(), b.sessionOf("uid-i1").ID); err != nil || head.Closed {
+		t.Errorf("an agent closed its session: %+v, %v", head, err)
+	}
 	u.offer = model.OfferID("somebody-elses", 1)
 	u.send(u.entry(feed.SourceCommand, feed.FormatCommand, "stdout", map[string]any{}))
 	if code, reason := u.closed(); code != websocket.CloseInvalidFramePayloadData || !strings.Contains(reason, "offer") {
