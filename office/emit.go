@@ -45,6 +45,8 @@ type emits struct {
 	// last is the number up to which records were looked at; held are those of them that wait for records of an agent.
 	last int64
 	held []model.Emitted
+	// looked is when all that is held was looked at.
+	looked time.Time
 	// dropped is the number up to which the store was told to forget, at droppedAt.
 	dropped   int64
 	droppedAt time.Time
@@ -81,6 +83,7 @@ func (e *emits) run(ctx context.Context) {
 func (e *emits) drain(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	known := len(e.held)
 	for {
 		batch, err := e.next(ctx)
 		if err != nil {
@@ -93,7 +96,11 @@ func (e *emits) drain(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.Join(e.release(ctx), e.forget(ctx))
+	// Many may be held, and what comes next may come soon: those that were looked at wait for their turn.
+	if now := time.Now(); now.Sub(e.looked) >= emitRetry {
+		e.looked, known = now, 0
+	}
+	return errors.Join(e.release(ctx, known), e.forget(ctx))
 }
 
 func (e *emits) next(ctx context.Context) (batch []model.Emitted, err error) {
@@ -142,11 +149,11 @@ func (e *emits) append(ctx context.Context, list []model.Emitted) error {
 	return err
 }
 
-// release ends the conversations whose last records have come, or will not come any more.
-func (e *emits) release(ctx context.Context) error {
-	var rest []model.Emitted
+// release ends the conversations whose last records have come, or will not come any more, but for the first ones that are held.
+func (e *emits) release(ctx context.Context, first int) error {
+	rest := e.held[:first:first]
 	var failures []error
-	for _, m := range e.held {
+	for _, m := range e.held[first:] {
 		ready, err := e.closes(ctx, m)
 		if err == nil && ready {
 			if err = e.append(ctx, []model.Emitted{m}); err == nil {

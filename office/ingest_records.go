@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/bullpen-dev/bullpen/office/feed"
 	"github.com/bullpen-dev/bullpen/office/model"
 	"github.com/bullpen-dev/bullpen/office/store"
@@ -249,7 +251,7 @@ func (u *upload) ended(ctx context.Context, t *roundTurn, r feed.Record, e *feed
 	}
 	told.TurnID, told.TurnIndex = t.turn, int64(t.index)
 	end := model.TurnEnd{
-		Status: model.TurnStatus(told.Status), Reason: cut(deref(told.Reason), maxName), Detail: cut(deref(told.Detail), maxDetail), At: r.CreatedAt,
+		Status: model.TurnStatus(told.Status), Reason: cut(ptr.Deref(told.Reason, ""), maxName), Detail: cut(ptr.Deref(told.Detail, ""), maxDetail), At: r.CreatedAt,
 	}
 	if !end.Status.Final() {
 		return nil, &uploadError{"turn_ended needs a final status"}
@@ -270,13 +272,7 @@ func (u *upload) ended(ctx context.Context, t *roundTurn, r feed.Record, e *feed
 	return encoded(told), err
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
+// orNil gives nil for an empty text.
 func orNil(s string) *string {
 	if s == "" {
 		return nil

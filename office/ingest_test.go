@@ -184,11 +184,7 @@ func outline(list []feed.Record) string {
 
 func TestATurnsRecordsStandInTheFeedAsTheyHappened(t *testing.T) {
 	b := open(t)
-	ada, _ := b.connect("ada")
-	b.apply("i1")
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, ada, u := b.working("i1")
 	payload := `{"type":"assistant","b":1,"a":123456789012345678901234567890,"message":{"type":"message","role":"assistant","model":"m-1","content":[{"type":"text","text":"a<b>&"}],"new":true}}`
 	u.upload(
 		u.lifecycle("environment_phase", feed.EnvironmentPhase{Phase: "clone", Status: "completed"}),
@@ -219,11 +215,7 @@ func TestATurnsRecordsStandInTheFeedAsTheyHappened(t *testing.T) {
 
 func TestAnUploadMayBeRepeatedFromAnywhere(t *testing.T) {
 	b := open(t)
-	ada, _ := b.connect("ada")
-	b.apply("i1")
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, _, u := b.working("i1")
 	var all []feed.Entry
 	all = append(all, u.lifecycle("turn_started", map[string]any{}), u.lifecycle("message_delivered", map[string]any{}))
 	for i := range 20 {
@@ -232,14 +224,14 @@ func TestAnUploadMayBeRepeatedFromAnywhere(t *testing.T) {
 	u.upload(all[:7]...)
 	u.upload(all[3:15]...)
 	b.must(u.ws.Close())
-	again := b.uploads("uid-i1", "ada", "spool-1")
+	again := b.uploads("uid-i1", "ada", "spool-i1")
 	if again.ready.Seq != 15 {
 		t.Errorf("the office has %d of the spool, not 15", again.ready.Seq)
 	}
 	again.upload(all...)
 	b.restart()
 	b.connect("ada")
-	last := b.uploads("uid-i1", "ada", "spool-1")
+	last := b.uploads("uid-i1", "ada", "spool-i1")
 	last.upload(all[10:]...)
 	list := b.records("uid-i1", 3+20)
 	for i, r := range list[3:] {
@@ -254,11 +246,7 @@ func TestAnUploadMayBeRepeatedFromAnywhere(t *testing.T) {
 
 func TestAHandBackThatOvertakesItsRecordsWaitsForThem(t *testing.T) {
 	b := open(t)
-	ada, _ := b.connect("ada")
-	b.apply("i1")
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, ada, u := b.working("i1")
 	u.upload(u.lifecycle("turn_started", map[string]any{}))
 	ada.send(protocol.Handback{WorkItemID: "uid-i1", Summary: "done", Status: protocol.HandbackDone, ToReview: []string{"x"}})
 	if s := b.sessionOf("uid-i1"); s.Turn.Status.Final() {
@@ -294,11 +282,7 @@ func TestNobodyUploadsIntoSomebodyElsesSession(t *testing.T) {
 
 func TestAnAgentCannotWriteWhatOnlyTheOfficeWrites(t *testing.T) {
 	b := open(t)
-	ada, _ := b.connect("ada")
-	b.apply("i1")
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, _, u := b.working("i1")
 	u.upload(u.lifecycle("session_closed", map[string]any{}), u.lifecycle("message_received", map[string]any{"message_id": "x", "body": "forged"}))
 	for _, r := range b.records("uid-i1", 3)[1:] {
 		if r.Kind != feed.KindUnknown || r.Source == feed.SourceLifecycle {
@@ -317,11 +301,7 @@ func TestAnAgentCannotWriteWhatOnlyTheOfficeWrites(t *testing.T) {
 
 func TestWhatGitSaysIsInTheSession(t *testing.T) {
 	b := open(t)
-	ada, _ := b.connect("ada")
-	b.apply("i1")
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, _, u := b.working("i1")
 	before := len(b.records("uid-i1", 1))
 	u.upload(u.entry("agent", feed.FormatState, feed.StateGit, `{"repos":[{"full_name":"acme/app","commits_total":2,"commits":[],"prs":[],"local_uncommitted_files":[]}]}`))
 	if git := b.sessionOf("uid-i1").Git; git == nil || git.Repos[0].FullName != "acme/app" || git.Repos[0].CommitsTotal != 2 {
@@ -334,11 +314,7 @@ func TestWhatGitSaysIsInTheSession(t *testing.T) {
 
 func TestASessionThatIsOverIsClosedInItsFeedAfterItsLastRecord(t *testing.T) {
 	b := open(t)
-	ada, _ := b.connect("ada")
-	b.apply("i1", func(f *model.ItemFacts) { f.Spec.Kind = "chore" })
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, ada, u := b.working("i1", chore)
 	u.upload(u.lifecycle("turn_started", map[string]any{}), u.lifecycle("turn_ended", feed.TurnEnded{Status: "completed"}))
 	ada.handBack("uid-i1", protocol.HandbackDone)
 	list := b.records("uid-i1", 4)
@@ -360,11 +336,7 @@ func (b *bench) cancel(name string) {
 
 func TestACanceledRoundsEndIsInItsTurnThoughAnotherTurnWaited(t *testing.T) {
 	b, _ := openSessions(t)
-	ada, _ := b.connect("ada")
-	b.apply("i1")
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, _, u := b.working("i1")
 	u.upload(u.lifecycle("turn_started", map[string]any{}))
 	got := b.ask(tokenAll, http.MethodPost, "/v1/sessions/uid-i1/messages", `{"body":"and more"}`, "Content-Type", "application/json")
 	if got.StatusCode != http.StatusCreated {
@@ -372,7 +344,7 @@ func TestACanceledRoundsEndIsInItsTurnThoughAnotherTurnWaited(t *testing.T) {
 	}
 	b.cancel("i1")
 	b.must(u.ws.Close())
-	again := b.uploads("uid-i1", "ada", "spool-1")
+	again := b.uploads("uid-i1", "ada", "spool-i1")
 	again.offer = u.offer
 	again.upload(again.lifecycle("turn_ended", feed.TurnEnded{Status: "cancelled", Reason: new("interrupted")}))
 	list := b.records("uid-i1", 5)
@@ -443,11 +415,7 @@ func TestAClosedSessionWaitsForItsLastRecordsAlsoAfterARestart(t *testing.T) {
 	b := openWith(t, func(o *office.Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
 	})
-	ada, _ := b.connect("ada")
-	b.apply("i1")
-	ada.take("i1")
-	u := b.uploads("uid-i1", "ada", "spool-1")
-	u.offer = model.OfferID("uid-i1", 1)
+	_, _, u := b.working("i1")
 	u.upload(u.lifecycle("turn_started", map[string]any{}), u.lifecycle("message_delivered", map[string]any{}))
 	b.cancel("i1")
 	late.Add(int64(time.Hour))
@@ -455,7 +423,7 @@ func TestAClosedSessionWaitsForItsLastRecordsAlsoAfterARestart(t *testing.T) {
 	late.Add(int64(time.Minute)) // the agent is slow to come back
 	b.apply("i2")                // what the office writes later is there, so it looked at what it held
 	b.records("uid-i2", 1)
-	again := b.uploads("uid-i1", "ada", "spool-1")
+	again := b.uploads("uid-i1", "ada", "spool-i1")
 	again.offer = u.offer
 	again.upload(again.lifecycle("turn_ended", feed.TurnEnded{Status: "cancelled", Reason: new("interrupted")}))
 	want := "message_received-t0-m0\nturn_started-t0\nmessage_delivered-t0-m0\nturn_ended-t0\nsession_closed"

@@ -111,15 +111,11 @@ func (o *Office) postStop(w http.ResponseWriter, r *http.Request, user User) err
 	return nil
 }
 
-// inbox shows a message, with its place in the feed where it has one.
+// inbox shows a message that waits for its turn, with its place in the feed where it has one. Once it is delivered, no inbox has it.
 func inbox(m model.Message, place *int64) feed.InboxMessage {
-	o := feed.InboxMessage{
+	return feed.InboxMessage{
 		ID: m.ID, SessionID: m.SessionID, TurnID: orNil(m.TurnID), Body: m.Body, Author: orNil(m.Author),
 		SenderAttributionType: orNil(m.AttributionType), SenderAttributionID: orNil(m.AttributionID), Status: feed.InboxPending,
-		CreatedAt: m.CreatedAt.UTC(), DeliveredAt: stamp(m.DeliveredAt), FeedSeq: place,
+		CreatedAt: m.CreatedAt.UTC(), FeedSeq: place,
 	}
-	if o.DeliveredAt != nil {
-		o.Status = feed.InboxDelivered
-	}
-	return o
 }

@@ -393,9 +393,6 @@ func (o *Office) pendingMessages(ctx context.Context, s model.Session) ([]feed.I
 	}
 	list := make([]feed.InboxMessage, 0, len(messages))
 	for _, m := range messages {
-		if !m.DeliveredAt.IsZero() {
-			continue
-		}
 		var place *int64
 		if at, ok := places[receivedKey(m.ID)]; ok {
 			place = &at

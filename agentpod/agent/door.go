@@ -36,6 +36,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -104,7 +105,7 @@ func listenAt(path string) (net.Listener, error) {
 	if err := privateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	if err := remove(path); err != nil {
+	if err := disk.Remove(path); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("unix", path)

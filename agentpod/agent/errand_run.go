@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/process"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
@@ -181,7 +182,7 @@ func runErrandHook(ctx context.Context, s script, task any) errandEnd {
 	if err != nil {
 		return broken(err)
 	}
-	if err := errors.Join(removeTree(s.dir), os.MkdirAll(s.dir, 0o750)); err != nil {
+	if err := errors.Join(disk.RemoveTree(s.dir), os.MkdirAll(s.dir, 0o750)); err != nil {
 		return broken(err)
 	}
 	said, exit, err := s.run(ctx, input)
@@ -350,10 +351,10 @@ func (h *home) saveDeed(d *deed) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(h.deedFile(d.kind, d.id), data)
+	return disk.Write(h.deedFile(d.kind, d.id), data)
 }
 
-func (h *home) forgetDeed(kind errandKind, id string) error { return remove(h.deedFile(kind, id)) }
+func (h *home) forgetDeed(kind errandKind, id string) error { return disk.Remove(h.deedFile(kind, id)) }
 
 // loadDeeds reads what is remembered of each kind of errand.
 func (h *home) loadDeeds(kinds ...*errands) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -448,7 +449,7 @@ func TestAFullDiskBeginsNoErrand(t *testing.T) {
 	office.errandWelcome(o.team, nil, nil)
 	expect[protocol.DoctorReport](office)
 	folder := filepath.Join(p.home, ".bullpen/state/errands")
-	if err := removeTree(folder); err != nil {
+	if err := disk.RemoveTree(folder); err != nil {
 		t.Fatal(err)
 	}
 	office.send("", anAct("a"))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -131,7 +132,7 @@ func (h *home) saveNotes(b notebook) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFile(h.notesFile(), data), writeFile(h.notesPage(), b.page()))
+	return errors.Join(disk.Write(h.notesFile(), data), disk.Write(h.notesPage(), b.page()))
 }
 
 // loadNotes reads the notes, and writes their page where it is missing or of another state. A file that is none of ours is set
@@ -148,7 +149,7 @@ func (h *home) loadNotes() (notebook, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
-	return b, writeFile(h.notesPage(), b.page())
+	return b, disk.Write(h.notesPage(), b.page())
 }
 
 // noteChanged is the outcome of a change: the note, and what became of telling the office.

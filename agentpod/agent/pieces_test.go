@@ -5,8 +5,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -250,41 +248,5 @@ first.
 	}
 	if page := teamPage(protocol.TeamConfig{DisplayName: "x"}, "eve"); !strings.Contains(string(page), "You are eve (eve).") {
 		t.Errorf("for someone who is not in the team: %q", page)
-	}
-}
-
-func TestWriteFileReplacesOrLeaves(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	for _, text := range []string{"one", "two"} {
-		if err := writeFile(path, []byte(text)); err != nil || content(path) != text {
-			t.Errorf("%q, %v", content(path), err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(filepath.Dir(path), tmpPrefix+"f"), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeFile(path, []byte("three")); err == nil || content(path) != "two" {
-		t.Errorf("a failed write left %q, %v", content(path), err)
-	}
-}
-
-func TestRemoveTreeRemovesWhatMayNotBeWritten(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	if err := os.MkdirAll(filepath.Join(dir, "a/b"), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "a/b/file"), nil, 0o400); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []string{"a/b", "a"} {
-		if err := os.Chmod(filepath.Join(dir, p), 0o500); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := removeTree(dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it is still there: %v", err)
 	}
 }

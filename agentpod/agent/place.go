@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bullpen-dev/bullpen/agentpod/contract"
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
 	"github.com/bullpen-dev/bullpen/agentpod/workplace"
 	"github.com/bullpen-dev/bullpen/office/protocol"
@@ -45,11 +46,11 @@ func (a *Agent) newPlace() *workplace.Place {
 // work prepares the round's place, runs the runtime, and asks git how the place was left. It runs on its own goroutine.
 func (a *Agent) work(ctx context.Context, order workplace.Order, to sink) (runtime.Result, workplace.Facts, error) {
 	dir, scratch := order.Round.Dir, order.Round.Scratch
-	if err := errors.Join(os.MkdirAll(dir, 0o750), removeTree(scratch), os.MkdirAll(scratch, 0o750)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o750), disk.RemoveTree(scratch), os.MkdirAll(scratch, 0o750)); err != nil {
 		return runtime.Result{}, workplace.Facts{}, fmt.Errorf("the item's folders cannot be made: %w", err)
 	}
 	defer func() {
-		if err := removeTree(scratch); err != nil {
+		if err := disk.RemoveTree(scratch); err != nil {
 			a.log.Warn("a scratch folder cannot be removed", "folder", scratch, "error", err)
 		}
 	}()

@@ -33,6 +33,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime/process"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
@@ -158,7 +159,7 @@ func (h *home) saveItem(it item) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(h.itemFile(it.id), data)
+	return disk.Write(h.itemFile(it.id), data)
 }
 
 // loadItems reads what is remembered. A file that is none of ours is set aside, so that one bad file cannot keep an agent
@@ -206,7 +207,7 @@ func parseItem(data []byte) (*item, error) {
 
 // forgetItem removes all that the home has of an item. Folders only move out of the way at once, for they may be large.
 func (h *home) forgetItem(id string) error {
-	return errors.Join(remove(h.itemFile(id)), h.discard(h.itemDir(id)), h.discard(h.scratchDir(id)))
+	return errors.Join(disk.Remove(h.itemFile(id)), h.discard(h.itemDir(id)), h.discard(h.scratchDir(id)))
 }
 
 // discard moves a folder into the trash.
@@ -222,7 +223,7 @@ func (h *home) discard(path string) error {
 func (h *home) emptyTrash() {
 	paths, err := filepath.Glob(filepath.Join(h.root, "trash", "*"))
 	for _, path := range paths {
-		err = errors.Join(err, removeTree(path))
+		err = errors.Join(err, disk.RemoveTree(path))
 	}
 	if err != nil {
 		h.log.Warn("discarded folders cannot be removed", "error", err)
@@ -238,10 +239,10 @@ func (h *home) letterFile(number uint64) string {
 
 // saveLetter keeps a message until removeLetter.
 func (h *home) saveLetter(number uint64, frame []byte) error {
-	return writeFile(h.letterFile(number), frame)
+	return disk.Write(h.letterFile(number), frame)
 }
 
-func (h *home) removeLetter(number uint64) error { return remove(h.letterFile(number)) }
+func (h *home) removeLetter(number uint64) error { return disk.Remove(h.letterFile(number)) }
 
 // loadLetters calls take with the messages that are kept, in order.
 func (h *home) loadLetters(take func(number uint64, f protocol.Frame, frame []byte)) error {
@@ -269,8 +270,8 @@ func (h *home) eachFile(folder string, take func(name string, data []byte) error
 	for _, entry := range entries {
 		name := entry.Name()
 		path := filepath.Join(dir, name)
-		if strings.HasPrefix(name, tmpPrefix) {
-			_ = remove(path) // a crash in the middle of writeFile
+		if strings.HasPrefix(name, disk.TmpPrefix) {
+			_ = disk.Remove(path) // a crash in the middle of a write
 			continue
 		}
 		if filepath.Ext(name) != ".json" {
@@ -288,55 +289,4 @@ func (h *home) eachFile(folder string, take func(name string, data []byte) error
 		}
 	}
 	return nil
-}
-
-const tmpPrefix = ".tmp-"
-
-// writeFile replaces a file so that after a crash of the machine the old or the new content is there, whole.
-func writeFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	tmp := filepath.Join(dir, tmpPrefix+filepath.Base(path))
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		return errors.Join(err, remove(tmp))
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// removeTree removes a folder, also one with folders that may not be written, as Go's module cache is.
-func removeTree(path string) error {
-	err := os.RemoveAll(path)
-	if err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(p string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
 }

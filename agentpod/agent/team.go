@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -71,7 +72,7 @@ func (h *home) saveTeam(raw []byte, config protocol.TeamConfig, handle string, w
 	if withCLI {
 		page = append(page, cliSection...)
 	}
-	return errors.Join(writeFile(h.teamFile(), raw), writeFile(h.teamPage(), page))
+	return errors.Join(disk.Write(h.teamFile(), raw), disk.Write(h.teamPage(), page))
 }
 
 // cliSection tells those who read the page of ost.

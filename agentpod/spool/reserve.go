@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 )
 
 // reserve makes the reserve, if it is not there and there is plenty of room for it. It says whether the reserve is there.
@@ -32,8 +34,8 @@ func (s *Spool) reserve() bool {
 	for i := range data {
 		data[i] = byte(rand.Uint32())
 	}
-	if err := writeFile(path, data); err != nil {
-		s.log.Warn("the spool has no reserve for a full disk", "error", errors.Join(err, removeFile(path)))
+	if err := disk.Write(path, data); err != nil {
+		s.log.Warn("the spool has no reserve for a full disk", "error", errors.Join(err, disk.Remove(path)))
 		return false
 	}
 	s.reserved = true
@@ -48,7 +50,7 @@ func (s *Spool) release() bool {
 		return false
 	}
 	s.reserved = false
-	if err := removeFile(filepath.Join(s.dir, reserveName)); err != nil {
+	if err := disk.Remove(filepath.Join(s.dir, reserveName)); err != nil {
 		s.log.Error("the spool's reserve cannot be removed", "error", err)
 		return false
 	}

@@ -15,6 +15,7 @@
 package spool
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -286,3 +288,6 @@ func (s *Spool) remove(q *Queue) {
 	defer s.mu.Unlock()
 	s.queues = slices.DeleteFunc(s.queues, func(other *Queue) bool { return other == q })
 }
+
+// newID is an id that no other home makes.
+func newID() string { return strings.ToLower(rand.Text()) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/feed"
 )
 
@@ -356,7 +357,7 @@ func TestHalfMadeAndForeignFoldersDoNotKeepASpoolFromOpening(t *testing.T) {
 	s.Begin("i", "r1-i").Append(text(1))
 	s.Close()
 	for name, content := range map[string]string{
-		"000000000007/" + tmpPrefix + metaName: "half", "000000000008/000000000000001.log": "x",
+		"000000000007/" + disk.TmpPrefix + metaName: "half", "000000000008/000000000000001.log": "x",
 		"000000000009/" + metaName: "no json", "000000000010/" + metaName: "{}", "other/file": "x", "file": "x",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {

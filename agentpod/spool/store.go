@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/feed"
 )
 
@@ -74,7 +75,7 @@ func (q *Queue) saveMeta() {
 	}
 	data, err := json.Marshal(q.meta)
 	if err == nil {
-		err = q.retry(true, func() error { return writeFile(filepath.Join(q.path(), metaName), data) })
+		err = q.retry(true, func() error { return disk.Write(filepath.Join(q.path(), metaName), data) })
 	}
 	if err != nil {
 		q.complain(err)
@@ -177,7 +178,7 @@ func (q *Queue) sync() {
 	q.mu.Unlock()
 	var err error
 	if folder {
-		err = errors.Join(syncPath(filepath.Join(q.path(), metaName)), syncPath(q.s.dir))
+		err = errors.Join(disk.Sync(filepath.Join(q.path(), metaName)), disk.Sync(q.s.dir))
 	}
 	for _, f := range old {
 		err = errors.Join(err, f.Sync(), f.Close())
@@ -186,7 +187,7 @@ func (q *Queue) sync() {
 		err = errors.Join(err, current.Sync())
 	}
 	if file || folder {
-		err = errors.Join(err, syncPath(q.path()))
+		err = errors.Join(err, disk.Sync(q.path()))
 	}
 	if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, fs.ErrNotExist) {
 		q.s.log.Error("records may not be on the disk of the home", "item", q.meta.Item, "error", err)
@@ -213,7 +214,7 @@ func (q *Queue) acknowledge(seq int64) bool {
 	q.acked = max(q.acked, min(seq, q.next-1))
 	for len(q.segments) > 1 && q.segments[0].end() <= q.acked+1 {
 		g := q.segments[0]
-		if err := removeFile(q.segmentPath(g.first)); err != nil {
+		if err := disk.Remove(q.segmentPath(g.first)); err != nil {
 			q.s.log.Error("uploaded records cannot be removed from the home", "item", q.meta.Item, "error", err)
 			return false
 		}
@@ -241,7 +242,7 @@ func (q *Queue) destroy() {
 		}
 	}
 	q.unsynced, q.file, q.dirty, q.newFile, q.live, q.removed, q.pending = nil, nil, false, false, false, true, nil
-	if err := errors.Join(removeFile(filepath.Join(q.path(), metaName)), os.RemoveAll(q.path())); err != nil {
+	if err := errors.Join(disk.Remove(filepath.Join(q.path(), metaName)), os.RemoveAll(q.path())); err != nil {
 		q.s.log.Error("uploaded records cannot be removed from the home", "item", q.meta.Item, "error", err)
 	}
 	for _, g := range q.segments {

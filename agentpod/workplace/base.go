@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
 	"github.com/bullpen-dev/bullpen/office/feed"
 )
@@ -46,7 +47,7 @@ func (h *hooks) base(ctx context.Context) error {
 		h.report.Phase(feed.PhaseRestore, feed.PhaseCompleted, feed.StepBuildBase, 0, map[string]any{"key": key})
 		return nil
 	}
-	if err := errors.Join(removeTree(dir), os.MkdirAll(dir, 0o750)); err != nil {
+	if err := errors.Join(disk.RemoveTree(dir), os.MkdirAll(dir, 0o750)); err != nil {
 		return failure(ReasonError, fmt.Errorf("the folder of the base cannot be made: %w", err))
 	}
 	if err := h.run(ctx, feed.PhaseSetup, feed.StepBuildBase, h.order.Hooks.BuildBase, dir); err != nil {
@@ -112,7 +113,7 @@ func dropBases(bases, current string) error {
 	slices.SortFunc(others, func(a, b old) int { return b.at.Compare(a.at) })
 	for i, o := range others {
 		if i >= maxBases-1 || o.at.IsZero() {
-			err = errors.Join(err, removeTree(o.path))
+			err = errors.Join(err, disk.RemoveTree(o.path))
 		}
 	}
 	return err

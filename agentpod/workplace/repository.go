@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -44,7 +45,7 @@ func (r *repository) open(ctx context.Context) error {
 	if _, err := os.Lstat(r.clone); errors.Is(err, fs.ErrNotExist) {
 		// It appears whole or not at all.
 		fresh := r.clone + ".new"
-		if err := removeTree(fresh); err != nil {
+		if err := disk.RemoveTree(fresh); err != nil {
 			return err
 		}
 		if err := r.git.do(ctx, filepath.Dir(r.clone), "init", "--quiet", "--bare", "--template=", fresh); err != nil {
@@ -222,12 +223,12 @@ func mend(clone string) error {
 			}
 			return nil
 		case strings.HasSuffix(name, ".lock"), path == filepath.Join(clone, "gc.pid"), strings.HasPrefix(name, "tmp_") && isBelow(path, objects):
-			return remove(path)
+			return disk.Remove(path)
 		case name == "locked" && filepath.Dir(dir) == filepath.Join(clone, "worktrees"):
 			return unlock(path)
 		case isBelow(path, tracked):
 			if data, err := os.ReadFile(path); err == nil && !looksLikeHead.Match(data) {
-				return remove(path)
+				return disk.Remove(path)
 			}
 		}
 		return nil
@@ -240,28 +241,7 @@ func unlock(path string) error {
 	if err != nil || strings.TrimSpace(string(data)) != "initializing" {
 		return err
 	}
-	return remove(path)
+	return disk.Remove(path)
 }
 
 func isBelow(path, dir string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }
-
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// removeTree removes a folder, also one with folders that may not be written, as those of package caches are.
-func removeTree(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700) // what cannot be removed even so, the next line says
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
-}

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
@@ -196,11 +197,7 @@ func replaceFile(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return disk.Swap(path, data)
 }
 
 // workdirOf is where the programs of a round run: the checkout, where the item has exactly one, else its folder.

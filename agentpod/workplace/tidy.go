@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
 )
 
@@ -151,5 +152,5 @@ func (p *Place) dropClone(clone string) error {
 		return err
 	}
 	p.Log.Info("removed the clone of a repository that the team has no more", "clone", filepath.Base(clone))
-	return removeTree(trash)
+	return disk.RemoveTree(trash)
 }

@@ -73,7 +73,7 @@ func cart(s *stage.Stage) *shown {
 	ada.At, ada.Step = time.Now(), 2*time.Second
 	prepare(ada)
 	ada.Begin()
-	ada.Claude(feed.ClaudeSystem, map[string]any{"type": "system", "subtype": "init", "model": "claude-sonnet-5", "cwd": "/home/agent/work/storefront"})
+	ada.Claude(feed.ClaudeSystem, map[string]any{"type": "system", "subtype": "init", "model": "claude-sonnet-5", "cwd": "/home/agent/storefront"})
 	ada.Says(stage.Thinking("**Where the two totals come from**\n\nThe cart and the invoice may round at different times."),
 		stage.Text("I start with where both totals are computed."),
 		stage.Tool("t1", "Grep", map[string]any{"pattern": "func.*Total", "path": "internal"}),

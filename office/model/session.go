@@ -160,7 +160,6 @@ type Message struct {
 	// ClosesSession says that no message comes after it.
 	ClosesSession bool
 	CreatedAt     time.Time
-	DeliveredAt   time.Time
 }
 
 // Emitted is a record that the office writes into a feed itself. It is kept with the change that it tells of, and appended to the feed

@@ -3,6 +3,7 @@ package claude
 // This file decides how a round ended.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,7 +56,7 @@ func (s *session) conclude(exit process.Exit, stopped bool, lastError string) en
 		r.Summary = cutShort(s.lastText)
 	case s.reachedLimit():
 		r.Status = protocol.HandbackInterrupted
-		r.Summary = "A usage limit was reached: " + firstOf(last.Result, s.lastText) + " The item goes on when it is over."
+		r.Summary = "A usage limit was reached: " + cmp.Or(last.Result, s.lastText) + " The item goes on when it is over."
 		return ending{result: r, limited: true}
 	case last != nil && last.IsError:
 		r.Failed = s.failure(*last)
@@ -80,7 +81,7 @@ func (s *session) handback(r runtime.Result, last message) runtime.Result {
 	if r.Status == "" {
 		r.Status = protocol.HandbackDone
 	}
-	r.Summary = clip(firstOf(s.said.Summary, strings.TrimSpace(last.Result), s.lastText, "Claude Code finished without a word."))
+	r.Summary = clip(cmp.Or(s.said.Summary, strings.TrimSpace(last.Result), s.lastText, "Claude Code finished without a word."))
 	r.Links, r.ToReview = s.said.Links, s.said.ToReview
 	return r
 }
@@ -106,7 +107,7 @@ var advice = map[string]string{
 
 // failure says why a round failed, and what helps.
 func (s *session) failure(last message) string {
-	said := firstOf(strings.TrimSpace(last.Result), strings.Join(last.Errors, "; "), s.lastText)
+	said := cmp.Or(strings.TrimSpace(last.Result), strings.Join(last.Errors, "; "), s.lastText)
 	if last.Subtype == "error_max_turns" {
 		return fmt.Sprintf("The round used up its %d model calls (maxTurns) before it was done. Its session is kept and goes on in the next try.",
 			max(last.NumTurns-1, 1))
@@ -121,7 +122,7 @@ func (s *session) failure(last message) string {
 	if last.APIStatus != 0 {
 		return clip(fmt.Sprintf("The model's API refused the request with status %d%s", last.APIStatus, after(said)))
 	}
-	return clip("Claude Code ended with an error" + after(firstOf(said, last.Subtype)))
+	return clip("Claude Code ended with an error" + after(cmp.Or(said, last.Subtype)))
 }
 
 // maxSummary is the most bytes of what is told about the end of a round.
@@ -141,13 +142,4 @@ func after(text string) string {
 		return ""
 	}
 	return ": " + text
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }

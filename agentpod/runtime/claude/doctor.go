@@ -10,15 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bullpen-dev/bullpen/agentpod/runtime/version"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
 // minVersion is the oldest version of Claude Code that the runtime is tested with.
-var minVersion = version{2, 1, 197}
+var minVersion = version.Version{2, 1, 197}
 
 // versionWait is how long the program may take to say its version.
 const versionWait = 30 * time.Second
@@ -37,24 +37,19 @@ func (c *Claude) checkProgram(ctx context.Context) protocol.DoctorCheck {
 		check.Fix = "use an image that has it on the PATH: npm install -g @anthropic-ai/claude-code"
 		return check
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionWait)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], "DISABLE_AUTOUPDATER=1")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	out, err := version.Said(ctx, path, append(c.Env[:len(c.Env):len(c.Env)], "DISABLE_AUTOUPDATER=1"), versionWait)
 	if err != nil {
 		check.Detail = fmt.Sprintf("%s --version failed: %v", path, err)
 		check.Fix = "install it again: npm install -g @anthropic-ai/claude-code"
 		return check
 	}
-	said := firstLine(string(out))
+	said := firstLine(out)
 	found, ok := parseVersion(said)
 	switch {
 	case !ok:
 		check.Detail = fmt.Sprintf("%s --version said %q, which is no version", path, shorten(said))
 		check.Fix = "install it again: npm install -g @anthropic-ai/claude-code"
-	case found.before(minVersion):
+	case found.Before(minVersion):
 		check.Detail = fmt.Sprintf("%s is version %s; at least %s is needed", path, found, minVersion)
 		check.Fix = "update it in the image: npm install -g @anthropic-ai/claude-code"
 	default:
@@ -109,34 +104,9 @@ func hasMember(path, name string) bool {
 	return json.Unmarshal(data, &members) == nil && len(members[name]) > 0
 }
 
-// version is a version of Claude Code.
-type version [3]int
-
-func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
-
-func (v version) before(w version) bool {
-	for i := range v {
-		if v[i] != w[i] {
-			return v[i] < w[i]
-		}
-	}
-	return false
-}
-
 // parseVersion reads the version at the beginning of what --version says.
-func parseVersion(said string) (v version, ok bool) {
+func parseVersion(said string) (version.Version, bool) {
 	word, _, _ := strings.Cut(said, " ")
 	word, _, _ = strings.Cut(word, "-")
-	parts := strings.Split(word, ".")
-	if len(parts) != len(v) {
-		return v, false
-	}
-	for i, part := range parts {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 0 {
-			return v, false
-		}
-		v[i] = n
-	}
-	return v, true
+	return version.Parse(word)
 }

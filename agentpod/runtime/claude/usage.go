@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -245,11 +246,7 @@ func (l ledger) save(session string, totals map[string]total) error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return disk.Swap(path, data)
 }
 
 // prune removes the totals of sessions that nobody resumed for long.

@@ -10,16 +10,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bullpen-dev/bullpen/agentpod/runtime"
+	"github.com/bullpen-dev/bullpen/agentpod/runtime/version"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
 // minVersion is the oldest Codex whose app-server has what the runtime uses.
-var minVersion = version{0, 160, 0}
+var minVersion = version.Version{0, 160, 0}
 
 // examineWait is how long each of the doctor's steps may take.
 const examineWait = 20 * time.Second
@@ -55,21 +55,17 @@ func (c *Codex) checkThere(ctx context.Context) protocol.DoctorCheck {
 		check.Detail, check.Fix = fmt.Sprintf("%s was not found on the agent's PATH", c.program()), install
 		return check
 	}
-	ctx, cancel := context.WithTimeout(ctx, examineWait)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env, cmd.WaitDelay = c.Env, time.Second
-	said, err := cmd.Output()
+	said, err := version.Said(ctx, path, c.Env, examineWait)
 	if err != nil {
 		check.Detail, check.Fix = fmt.Sprintf("%s --version fails: %v", path, err), install
 		return check
 	}
-	found, ok := parseVersion(string(said))
+	found, ok := parseVersion(said)
 	switch {
 	case !ok:
-		words := clip(strings.TrimSpace(string(said)), 100)
+		words := clip(strings.TrimSpace(said), 100)
 		check.Detail, check.Fix = fmt.Sprintf("%s --version says %q, which names no version", path, words), install
-	case found.less(minVersion):
+	case found.Before(minVersion):
 		check.Detail, check.Fix = fmt.Sprintf("%s is version %s, and the least is %s", path, found, minVersion), install
 	default:
 		check.Status, check.Detail = protocol.CheckOK, fmt.Sprintf("%s is version %s", path, found)
@@ -77,38 +73,12 @@ func (c *Codex) checkThere(ctx context.Context) protocol.DoctorCheck {
 	return check
 }
 
-// version is that of a program.
-type version [3]int
-
-var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`)
+var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+`)
 
 // parseVersion finds the version in what a program says about itself.
-func parseVersion(text string) (version, bool) {
-	parts := versionPattern.FindStringSubmatch(text)
-	if parts == nil {
-		return version{}, false
-	}
-	var v version
-	for i := range v {
-		n, err := strconv.Atoi(parts[i+1])
-		if err != nil {
-			return version{}, false
-		}
-		v[i] = n
-	}
-	return v, true
+func parseVersion(text string) (version.Version, bool) {
+	return version.Parse(versionPattern.FindString(text))
 }
-
-func (v version) less(w version) bool {
-	for i := range v {
-		if v[i] != w[i] {
-			return v[i] < w[i]
-		}
-	}
-	return false
-}
-
-func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
 
 // checkServer starts the app-server and asks it who is signed in. It returns why it does not work, or the check of the login.
 func (c *Codex) checkServer(ctx context.Context) (problem string, signIn protocol.DoctorCheck) {

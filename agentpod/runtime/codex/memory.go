@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bullpen-dev/bullpen/agentpod/disk"
 	"github.com/bullpen-dev/bullpen/office/protocol"
 )
 
@@ -135,12 +136,8 @@ func (m *memory) save(log *slog.Logger) {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(m.path), 0o700)
 	}
-	tmp := m.path + ".tmp"
 	if err == nil {
-		err = os.WriteFile(tmp, data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(tmp, m.path)
+		err = disk.Swap(m.path, data)
 	}
 	if err != nil {
 		log.Warn("what the thread used cannot be noted; a change of the model may be counted wrongly", "error", err)

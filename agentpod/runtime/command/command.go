@@ -110,12 +110,12 @@ func offerFile(round runtime.Round) (*os.File, error) {
 func conclude(exit process.Exit, stopped bool, said said, resultFile string) (runtime.Result, string) {
 	found, err := result.Read(resultFile)
 	usage := merge(said.usage, found.Usage)
-	summary := firstOf(found.Summary, said.lastLine)
+	summary := cmp.Or(found.Summary, said.lastLine)
 	switch {
 	case stopped && (!exit.OK() || err != nil || found.Status == ""):
 		return runtime.Result{
 			Status: protocol.HandbackInterrupted, Usage: usage, Links: found.Links,
-			Summary: firstOf(summary, "The round was cut short before the program said anything."),
+			Summary: cmp.Or(summary, "The round was cut short before the program said anything."),
 		}, found.Session
 	case !exit.OK():
 		reason := exit.String()
@@ -132,17 +132,8 @@ func conclude(exit process.Exit, stopped bool, said said, resultFile string) (ru
 	}
 	return runtime.Result{
 		Status: status, Links: found.Links, ToReview: found.ToReview, Usage: usage,
-		Summary: firstOf(summary, "The program ended without saying anything."),
+		Summary: cmp.Or(summary, "The program ended without saying anything."),
 	}, found.Session
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // merge gives the latest figures of each session.

@@ -68,15 +68,9 @@ func journal(entries []protocol.JournalEntry, me string, o Options) string {
 }
 
 func conversation(entries []protocol.ConversationEntry) string {
-	if len(entries) == 0 {
-		return ""
-	}
-	var p page
-	p.section("The conversation before that")
-	for _, e := range entries {
+	return each("The conversation before that", entries, func(p *page, e protocol.ConversationEntry) {
 		p.line("%s, %s%s:\n%s\n", oneLine(e.Author), oneLine(e.At), when(e.State != "", ", "+oneLine(e.State)), quote(e.Body))
-	}
-	return p.String()
+	})
 }
 
 func origin(from *protocol.Origin) string {
@@ -97,29 +91,17 @@ func origin(from *protocol.Origin) string {
 }
 
 func subjects(list []protocol.Subject) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var p page
-	p.section("What it concerns")
-	for _, s := range list {
+	return each("What it concerns", list, func(p *page, s protocol.Subject) {
 		p.line("- %s", join(", ", oneLine(s.Type+" "+s.Ref), oneLine(s.Title), oneLine(s.URL), string(s.State),
 			when(s.HeadRef != "", "branch "+oneLine(s.HeadRef)), when(s.BaseRef != "", "into "+oneLine(s.BaseRef)),
 			when(s.Own != nil && *s.Own, "opened by you")))
-	}
-	return p.String()
+	})
 }
 
 func links(list []protocol.Link) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var p page
-	p.section("Links")
-	for _, l := range list {
+	return each("Links", list, func(p *page, l protocol.Link) {
 		p.line("- %s", join(", ", oneLine(l.Title), oneLine(l.URL)))
-	}
-	return p.String()
+	})
 }
 
 // wake is the state of the work around the item, a part for each sort of thing.
@@ -132,18 +114,13 @@ func wake(w protocol.Wake) []string {
 }
 
 func tickets(list []protocol.WakeTicket) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var p page
-	p.section("Tickets")
-	for _, t := range list {
+	return each("Tickets", list, func(p *page, t protocol.WakeTicket) {
 		p.line("### %s\n", join(", ", oneLine(t.Key+" "+t.Title), oneLine(t.Status), oneLine(t.URL),
 			when(t.Assignee != "", "assigned to "+oneLine(t.Assignee))))
 		if t.Description != "" {
 			p.line("%s\n", quote(t.Description))
 		}
-		more(&p, t.MoreComments, "earlier comments")
+		more(p, t.MoreComments, "earlier comments")
 		for _, c := range t.Comments {
 			p.line("%s, %s:\n%s\n", oneLine(c.Author), oneLine(c.At), quote(c.Body))
 		}
@@ -151,18 +128,12 @@ func tickets(list []protocol.WakeTicket) string {
 			p.line("%s on %s%s, %s%s:\n%s\n", oneLine(r.Author), oneLine(join(" ", r.PR, r.Path)), lineOf(r.Line), oneLine(r.At),
 				when(r.Resolved, ", resolved"), quote(r.Body))
 		}
-		more(&p, t.MoreReviews, "older remarks of reviews")
-	}
-	return p.String()
+		more(p, t.MoreReviews, "older remarks of reviews")
+	})
 }
 
 func pulls(list []protocol.WakePull) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var p page
-	p.section("Pull requests")
-	for _, r := range list {
+	return each("Pull requests", list, func(p *page, r protocol.WakePull) {
 		p.line("### %s\n", join(", ", oneLine(r.Ref+" "+r.Title), string(r.State)+when(r.Draft, " draft"), oneLine(r.URL)))
 		failing := when(len(r.Failing) > 0, " ("+oneLine(strings.Join(r.Failing, ", "))+")")
 		p.line("checks: %s%s; mergeable: %s%s%s%s\n", r.CI, failing, r.Mergeable,
@@ -172,54 +143,35 @@ func pulls(list []protocol.WakePull) string {
 			p.line("%s at %s%s:\n%s\n", oneLine(t.Author), oneLine(t.Path), lineOf(t.Line), quote(t.Body))
 		}
 		if left := r.UnresolvedThreads - len(r.Threads); left > 0 {
-			more(&p, &left, "open threads")
+			more(p, &left, "open threads")
 		}
-	}
-	return p.String()
+	})
 }
 
 func docs(list []protocol.WakeDoc) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var p page
-	p.section("Documents")
-	for _, d := range list {
+	return each("Documents", list, func(p *page, d protocol.WakeDoc) {
 		p.line("- %s", join(", ", oneLine(d.Title), oneLine(d.URL), when(d.Ticket != "", "for "+oneLine(d.Ticket))))
-	}
-	return p.String()
+	})
 }
 
 func chats(list []protocol.WakeChat) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var p page
-	p.section("Threads in chat")
-	for _, c := range list {
+	return each("Threads in chat", list, func(p *page, c protocol.WakeChat) {
 		p.line("### %s, thread %s\n", oneLine(c.Channel), oneLine(c.Thread))
-		more(&p, c.MoreMessages, "earlier messages")
+		more(p, c.MoreMessages, "earlier messages")
 		for _, m := range c.Messages {
 			p.line("%s, %s:\n%s\n", oneLine(m.Author), oneLine(m.At), quote(m.Text))
 		}
-	}
-	return p.String()
+	})
 }
 
 func failedChecks(list []protocol.FailedCheck) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var p page
-	p.section("Checks that failed after a merge")
-	for _, c := range list {
+	return each("Checks that failed after a merge", list, func(p *page, c protocol.FailedCheck) {
 		p.line("### %s\n", join(", ", oneLine(c.Name), "merged with "+oneLine(c.PR), oneLine(c.URL),
 			when(c.TimedOut != nil && *c.TimedOut, "not ended in time"), oneLine(c.Note)))
 		for _, s := range c.Steps {
 			p.line("The end of the step %s:\n%s\n", oneLine(s.Name), quote(strings.Join(s.Lines, "\n")))
 		}
-	}
-	return p.String()
+	})
 }
 
 // merge is what a decision to merge rests on: figures and names, best read as they are.

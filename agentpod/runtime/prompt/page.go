@@ -25,6 +25,19 @@ func (p *page) section(title string) {
 // String is the page without the line breaks around it.
 func (p *page) String() string { return strings.Trim(p.text.String(), "\n") }
 
+// each is a section with what show writes of each of a list; nothing for an empty one.
+func each[T any](title string, list []T, show func(p *page, one T)) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var p page
+	p.section(title)
+	for _, one := range list {
+		show(&p, one)
+	}
+	return p.String()
+}
+
 // oneLine keeps a name from becoming structure.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
